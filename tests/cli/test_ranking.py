@@ -71,6 +71,16 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
     assert "Gate FAILED: mrr@5" in said.out
 
 
+def test_documents_with_their_querys_id_may_be_ignored(files: Path, ragstone: Command) -> None:
+    (files / "a.run").write_text(A.replace("q1 Q0 b", "q1 Q0 q1"))
+    said = ragstone(*RANK)
+    assert re.search(r"mrr@5 +0\.5000", said.out)
+    assert "own id: 1; --ignore-identical-ids leaves them out" in said.out
+    said = ragstone("run", *RANK[1:], "--ignore-identical-ids")
+    assert re.search(r"mrr@5 +0\.6667", said.out)
+    assert "own id: 1; left out" in said.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -78,6 +88,10 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
         (("--ranking", "a.run", "-m", "faithfulness"), "faithfulness needs"),
         (("--ranking", "a.run", "--rows", "rows.xlsx"), "does not write .xlsx; use .jsonl"),
         (("--ranking", "a.run", "--json", "a.run"), "is an input file, so it cannot be written"),
+        (
+            ("--ranking", "a.run", "--map", "grade=x"),
+            "map grade=x has no effect: neither qrels nor",
+        ),
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number of at least 1"),
         (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not in this run"),

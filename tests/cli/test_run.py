@@ -15,6 +15,7 @@ from tests.cli.collected import FAILING, target
 
 from ragstone._internal.rate_limit import RetryLog
 from ragstone.cli.output import RowProgress, print_estimate, progress
+from ragstone.datasets import load
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
@@ -462,6 +463,17 @@ def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPat
     assert reader.getvalue().startswith("no rows done yet\n")
 
 
+def test_a_target_that_returns_nothing_is_at_fault(ragstone: Command, tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"query": "q", "reference": "r"}))
+    name = target(tmp_path, "def ask(query):\n    return {'response': None}", "says_nothing")
+    told = ragstone("run", "data.jsonl", "-m", "abstention", "--target", name, "--no-export")
+    assert told.code == 3
+    assert "1 call, 1 failed" in told.out
+    words = " ".join(told.out.split())
+    assert "returned no response (or None)" in words
+    assert "fix what the target returns, then `ragstone resume" in words
+
+
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "failing.txt").write_text("\n".join(f"q{place}" for place in range(50)))
     lines = [json.dumps({"query": f"q{place}", "relevance": ["a"]}) for place in range(100)]
@@ -500,3 +512,21 @@ def test_gates_of_the_file_on_metrics_left_out_are_not_checked(
 def test_a_missing_file_is_told_before_an_unknown_metric(ragstone: Command) -> None:
     said = ragstone("run", "nowhere.csv", "-m", "nowhere")
     assert (said.code, "there is no file nowhere.csv" in said.err) == (2, True)
+
+
+def test_accepted_answers_stay_a_list_in_all_files(ragstone: Command, tmp_path: Path) -> None:
+    lines = [
+        {"id": "1", "query": "a", "response": "x", "reference": ["y", "x"]},
+        {"id": "2", "query": "b", "response": "z", "reference": "x"},
+    ]
+    file = tmp_path / "d.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    for rows in ("r.jsonl", "r.csv", "r.parquet"):
+        said = ragstone("run", "d.jsonl", "-m", "exact_match", "--rows", rows, "--html", "r.html")
+        assert said.code == 0
+        assert "1 reference has several accepted answers" in said.out
+        samples = load(rows, columns={"query": "query"}).samples
+        assert [sample.reference for sample in samples] == [("y", "x"), "x"]
+    rows = [json.loads(line) for line in Path("r.jsonl").read_text("utf-8").splitlines()]
+    assert [row["reference"] for row in rows] == [["y", "x"], "x"]
+    assert [row["scores"]["exact_match"]["value"] for row in rows] == [1.0, 0.0]

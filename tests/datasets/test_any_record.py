@@ -8,8 +8,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
+from ragstone.datasets.columns import ALIASES, CONVERSATIONS
 from ragstone.datasets.detect import SHAPES, Shape
 from ragstone.errors import UsageError
 from ragstone.types.sample import Sample

@@ -123,14 +123,58 @@ def test_files_without_what_they_need(write: Write, content: str | bytes, messag
 
 def test_what_pandas_writes(write: Write):
     text = ",query,point_ids,contexts\n0,q,1.0,\"['a', 'b']\"\n1,r,,\"['a' 'b']\"\n"
-    (message,) = problems(write("a.csv", text))
-    assert message.startswith("line 3, column contexts: this starts like a list")
-    loaded = load(write("b.csv", text.rpartition("1,r")[0]))
+    loaded = load(write("a.csv", text))
     assert loaded.samples[0].relevance == {"1": 1.0}
-    assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]
+    for sample in loaded.samples:
+        assert [context.text for context in sample.contexts or ()] == ["a", "b"]
     assert loaded.source.notes == ("ignored, because it has no name: column 1",)
 
 
 def test_a_pipe_is_a_delimiter(write: Write):
     (sample,) = load(write("a.csv", "query|response\na, b; c|d\n")).samples
     assert (sample.query, sample.response) == ("a, b; c", "d")
+
+
+def test_words_for_missing_values(write: Write):
+    text = "query,response,reference,tag\nq,nan,N/A,nan\nr,<NA>,NaT,b\ns,nan,c,d\n"
+    loaded = load(write("a.csv", text))
+    found = [(sample.response, sample.reference) for sample in loaded.samples]
+    assert found == [(None, "N/A"), (None, None), (None, "c")]
+    assert loaded.samples[0].tags == {"tag": "nan"}
+    unclear = "N/A is read as text; leave it out if the value is missing"
+    assert loaded.source.notes == (
+        f"column reference: {unclear} (1 cell, first in line 2)",
+        "column reference: NaT is read as missing (1 cell, first in line 3)",
+        "column response: <NA> is read as missing (1 cell, first in line 3)",
+        "column response: nan is read as missing (2 cells, first in line 2)",
+    )
+
+
+def test_a_missing_query_is_a_problem(write: Write):
+    (message,) = problems(write("a.csv", "query,id\nNone,a\n"))
+    assert message.endswith("there is no query; fill it in, or delete the row")
+
+
+def test_rows_with_only_a_number_are_blank(write: Write):
+    loaded = load(write("a.csv", "No.,query,x\n1,q,\n2.,,0\n3.,,\n4,r,\n"))
+    assert [sample.query for sample in loaded.samples] == ["q", "r"]
+    assert loaded.source.notes == ("ignored, only numbers: 2 rows, first in line 3",)
+    assert problems(write("b.csv", "No.,query\n1,\n"))
+    assert problems(write("c.csv", "No.,query,response\n1,q,\n2,,5\n"))
+
+
+@each_case("title", ["Questions, of May", "sep=;", '"two\n lines"', ""])
+def test_a_header_below_others(write: Write, title: str):
+    rows = "Nr;query;answer\n1;a, b, c;x\n"
+    path = write("a.csv", f"{title}\n{rows}")
+    number = 2 + title.count("\n")
+    (sample,) = load(path, header_row=number).samples
+    assert (sample.query, sample.response) == ("a, b, c", "x")
+    if title.startswith(("Q", '"')):
+        (message,) = problems(path)
+        assert message.endswith(f"if so, use --header-row {number}")
+
+
+def test_a_header_row_below_the_end(write: Write):
+    with pytest.raises(InputError, match="there is no header in line 9 or below it"):
+        load(write("a.csv", "query\nq\n"), header_row=9)

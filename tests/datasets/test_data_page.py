@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets import LOADERS, WORKBOOKS
-from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
+from ragstone.datasets.columns import ALIASES, CONVERSATIONS
 from ragstone.datasets.detect import SHAPES, Shape
 from ragstone.datasets.text_files import ENVELOPES
 

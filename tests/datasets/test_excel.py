@@ -10,6 +10,7 @@ from xml.parsers.expat import ExpatError
 
 import openpyxl
 import pytest
+import xlsxwriter
 from tests.cases import each_case
 
 from ragstone.datasets import load
@@ -60,7 +61,7 @@ def test_a_sheet_as_people_write_it(workbook: Workbook):
     assert (second.id, second.query, second.reference) == ("2", "5", None)
     assert second.relevance == {"1": 1.0, "2": 1.0}
     assert repr(second.tags["Difficulty"]) == "2"
-    assert (third.query, third.relevance) == ("true", None)
+    assert (third.query, third.relevance) == ("TRUE", None)
 
 
 def test_what_excel_made_of_an_id_is_reported(workbook: Workbook):
@@ -179,8 +180,8 @@ def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
             "sheet 'One': two columns have the same name: 'a'; rename one of them",
         ),
         (
-            [["Frage"], ["q"]],
-            ("sheet One: no query column found; the columns are 'Frage'; map query=COLUMN"),
+            [["Satz"], ["q"]],
+            ("sheet One: no query column found; the columns are 'Satz'; map query=COLUMN"),
         ),
         (
             [["query"], ["q", "scribble"]],
@@ -467,10 +468,19 @@ def test_a_title_above_the_header_is_reported_once(workbook: Workbook):
     path = workbook(One=[["My evaluation"], [], ["query", "response"], ["q", "r"], ["p", "s"]])
     assert problems(path) == [
         (
-            "sheet 'One': the first row has only 'My evaluation', but row 3 has several cells; "
-            "if row 3 is the header, delete the rows above it"
+            "sheet 'One': the first row has only 'My evaluation', but row 3 may be the header: "
+            "'query', 'response'; if so, use --header-row 3"
         )
     ]
+    assert len(load(path, header_row=3).samples) == 2
+
+
+def test_names_of_groups_above_the_header_are_reported(workbook: Workbook):
+    rows = [["General", None, "Expected"], ["No", "Frage", "Antwort", "On"], [1, "q", "a", 5]]
+    path = workbook(One=rows)
+    assert problems(path)[0].endswith("'No', 'Frage', 'Antwort', 'On'; if so, use --header-row 2")
+    loaded = load(path, header_row=2, columns={"query": "Frage"})
+    assert (loaded.samples[0].response, loaded.samples[0].tags) == ("a", {"No": 1, "On": 5})
 
 
 def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
@@ -482,4 +492,57 @@ def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
         )
     ]
     path = workbook(Notes=[["About"], ["text"]], Data=[["query"], ["q"]])
-    assert problems(path)[0].endswith("; map query=COLUMN; read another sheet: 'Data'")
+    assert problems(path)[0].endswith("; read another sheet: 'Data'")
+
+
+def formatted(path: Path, *cells: tuple[str, object, str | None]) -> Path:
+    """Write a workbook of one row: names, values and their number formats."""
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet("One")
+        for column, (name, value, code) in enumerate([("query", "q", None), *cells]):
+            style = book.add_format({"num_format": code}) if code is not None else None
+            sheet.write(0, column, name)
+            sheet.write(1, column, value, style)
+    return path
+
+
+def test_fields_have_what_excel_shows_and_tags_the_value(tmp_path: Path):
+    path = formatted(
+        tmp_path / "a.xlsx",
+        ("id", 7, "000"),
+        ("reference", 0.25, "0%"),
+        ("response", date(2026, 10, 1), "dd.mm.yyyy"),
+        ("share", 0.25, "0%"),
+        ("on", date(2026, 10, 1), "dd.mm.yyyy"),
+        ("point_ids", 12345, "#,##0"),
+        ("results", 123, "00000"),
+    )
+    loaded = load(path)
+    (sample,) = loaded.samples
+    assert (sample.id, sample.reference, sample.response) == ("007", "25%", "01.10.2026")
+    assert sample.tags == {"share": 0.25, "on": "2026-10-01"}
+    assert sample.relevance == {"12345": 1.0}
+    assert [each.id for each in sample.ranking or ()] == ["00123"]
+    how = "numbers and dates are read as an English Excel displays them"
+    assert f"column reference: {how} (1 cell, first in row 2)" in loaded.source.notes
+
+
+@each_case(
+    ("value", "code", "message"),
+    [
+        (
+            0.5,
+            "# ?/?",
+            "Excel may show 0.5 differently (in the format # ?/?); format the column as",
+        ),
+        (5, "[>3]0;0.0", "Excel may show 5 differently"),
+        (45000, 14, "(in the format of the region)"),
+    ],
+)
+def test_what_excel_may_show_otherwise_is_refused(
+    tmp_path: Path, value: object, code: Any, message: str
+):
+    found = problems(formatted(tmp_path / "a.xlsx", ("reference", value, code)))
+    assert message in found[0]
+    tag = formatted(tmp_path / "b.xlsx", ("n", value, code))
+    assert len(load(tag).samples) == 1

@@ -47,8 +47,7 @@ def test_tags_are_merged(write: Write):
 
 
 EXPECTED = (
-    "write a list of objects, or an object with one under samples, data, rows, tests, examples "
-    "(other tools' files: test_cases, goldens, responses, results, resourceSpans)"
+    "write a list of objects, or an object with one under samples, data, rows, tests, examples"
 )
 
 
@@ -64,15 +63,12 @@ EXPECTED = (
         ),
         ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
-        (
-            '{"query": "a"}\n{"query": "b"}',
-            (
-                "line 2: invalid JSON: Extra data (column 1); if it has one object per line, "
-                "rename it to .jsonl"
-            ),
-        ),
+        ('{"query": "a"}\n["b"]', "line 2: invalid JSON: Extra data (column 1)"),
         ("[" * 100_000, "cannot read this JSON: this is nested too deeply"),
-        ('[{"query": NaN}]', "item 1, column query: nan is not a finite number"),
+        (
+            '[{"query": NaN}]',
+            "item 1, column query: there is no query; fill it in, or delete the row",
+        ),
         (
             '[{"query": "a", "query": "b"}]',
             "item 1, column query: duplicate name 'query' in an object",
@@ -206,7 +202,7 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
         {"query": "a"},
         {"query": "b", "question": "c", "response": 5},
         {"query": "d", "question": "e"},
-        {"answer": "f", "output": "g"},
+        {"answer": "f", "level": "g"},
     ]
     path = write("a.jsonl", "\n".join(map(json.dumps, lines)))
     assert problems(path) == [
@@ -215,11 +211,7 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
             "choose one: map query=COLUMN"
         ),
         (
-            "line 4: the columns 'answer' and 'output' all match response; "
-            "choose one: map response=COLUMN"
-        ),
-        (
-            "line 4, column query: there is no query; the row has 'answer', 'output'; "
+            "line 4, column query: there is no query; the row has 'level', 'response'; "
             "fill it in, or delete the row"
         ),
     ]
@@ -230,3 +222,23 @@ def test_commas_between_lines_are_reported_as_commas(write: Write):
         "line 1: invalid JSON: Extra data (column 15); remove the comma after the object",
         "line 2: invalid JSON: Extra data (column 16)",
     ]
+
+
+def test_nan_and_words_for_missing_values(write: Write):
+    rows = '[{"query": "q", "response": NaN, "n": NaN}, {"query": "r", "response": "None"}]'
+    loaded = load(write("a.json", rows))
+    unclear = "None is read as text; leave it out if the value is missing"
+    assert [(sample.response, sample.tags) for sample in loaded.samples] == [
+        (None, {}),
+        ("None", {}),
+    ]
+    assert loaded.source.notes == (
+        "column response: NaN is read as missing (1 cell, first in item 1)",
+        f"column response: {unclear} (1 cell, first in item 2)",
+    )
+
+
+@each_case("text", ['"What is it?"', "What is it?"])
+def test_langfuse_exports_texts_as_json(write: Write, text: str):
+    path = write("a.json", json.dumps([{"input": text, "output": "a", "projectId": "p"}]))
+    assert load(path).samples[0].query == "What is it?"

@@ -245,7 +245,8 @@ def test_mappings_and_samples_stand_side_by_side():
         Sample(id="1", query="b", relevance={"1": 1.0}, contexts=(Context(text="c"),)),
         sample,
     )
-    assert dataset.source == Source(name="mine", rows=2)
+    source = dataset.source.model_copy(update={"fields": (), "tags": ()})
+    assert source == Source(name="mine", rows=2)
 
 
 def test_what_pandas_and_numpy_make():
@@ -254,6 +255,23 @@ def test_what_pandas_and_numpy_make():
     assert sample.response is None
     assert sample.relevance == {"1": 1.0, "2": 1.0}
     assert repr(sample.tags["n"]) == "3"
+
+
+class NAType:
+    """Like pandas.NA, which is not equal to itself."""
+
+
+def test_na_is_missing_and_numpy_values_may_be_nested():
+    row = {
+        "query": "a",
+        "response": NAType(),
+        "ranking": [np.int64(3)],
+        "point_ids": [np.float64(3)],
+    }
+    (sample,) = samples_of([row]).samples
+    assert sample.response is None
+    assert sample.relevance == {"3": 1.0}
+    assert [each.id for each in sample.ranking or ()] == ["3"]
 
 
 def test_uuids_and_decimals():

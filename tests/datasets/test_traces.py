@@ -86,7 +86,9 @@ def test_a_null_among_documents_shifts_no_rank(tmp_path: Path) -> None:
     exported = {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]}
     numbered = span("t", "1", None, input__value="q", retrieval__documents__1__id="R")
     for one in (exported, numbered):
-        with pytest.raises(InputError, match="column ranking, sample t: item 1 has neither id"):
+        with pytest.raises(
+            InputError, match=r"column ranking, sample t: item 1 (is null|has neither)"
+        ):
             loaded(tmp_path / "a.jsonl", one)
 
 
@@ -182,3 +184,113 @@ def test_the_outcome_of_an_exported_span_is_its_status(tmp_path: Path) -> None:
     made = {"traceId": "t", "spanId": "1", "status_code": "ERROR", "attributes": given}
     exported = {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]}
     assert loaded(tmp_path / "a.jsonl", exported).samples[0].response == "a"
+
+
+RANDOM = "5b0c2f3e-7d1b-4c8e-9c55-0a1b2c3d4e5f"
+POINT = json.dumps({"point_id": 101})
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        {"retrieval__documents": [{"document": {"id": RANDOM, "content": "a", "metadata": POINT}}]},
+        {"retrieval__documents__0__document__content": "a",
+         "retrieval__documents__0__document__id": RANDOM,
+         "retrieval__documents__0__document__metadata": POINT},
+        {"output__value": json.dumps(
+            {"documents": [{"page_content": "a", "id": RANDOM, "metadata": {"point_id": 101}}]})},
+        {"traceloop__entity__output": json.dumps(
+            [json.dumps({"node": {"id_": RANDOM, "text": "a", "metadata": {},
+                                  "relationships": {"1": {"node_id": "101"}}}, "score": 0.5})])},
+    ],
+)  # fmt: skip
+def test_ids_are_in_the_metadata_of_documents(tmp_path: Path, documents: dict[str, object]) -> None:
+    search = span("t", "2", "1", openinference__span__kind="RETRIEVER", **documents)
+    found = loaded(tmp_path / "a.jsonl", span("t", "1", None, input__value="q"), search)
+    [context] = found.samples[0].contexts or ()
+    assert (context.id, context.text) == ("101", "a")
+
+
+PROMPT = "Context: a. Question: q"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"output__value": json.dumps({"replies": ["yes"], "meta": [{}]})},
+        {"output__value": json.dumps({"llm": {"replies": ["yes"]}})},
+        {"output__value": json.dumps({"replies": ["ChatMessage(_role='assistant')"]}),
+         "llm__output_messages__0__message__content": "yes",
+         "llm__output_messages__0__message__role": "assistant"},
+        {"llm__output_messages": [{"message": {"role": "assistant", "content": "yes"}}]},
+        {"traceloop__entity__output": json.dumps({"outputs": "yes", "kwargs": {}})},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("prompt", [PROMPT, json.dumps({"prompt": PROMPT})])
+def test_a_prompt_is_never_an_answer(
+    tmp_path: Path, prompt: str, answer: dict[str, object]
+) -> None:
+    query = json.dumps({"data": {"retriever": {"query": "q"}, "prompt_builder": {"question": "q"}}})
+    made = [
+        span("t", "1", None, input__value=query, openinference__span__kind="CHAIN"),
+        span("t", "2", "1", output__value=prompt, openinference__span__kind="LLM")
+        | {"name": "PromptBuilder.run"},
+        span("t", "3", "1", openinference__span__kind="LLM", **answer) | {"name": "llm"},
+    ]
+    sample = loaded(tmp_path / "a.jsonl", *made).samples[0]
+    assert (sample.query, sample.response) == ("q", "yes")
+    assert loaded(tmp_path / "b.jsonl", *made[:2]).samples[0].response is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ({"inputs": "q", "tags": [], "kwargs": {"name": "Chain"}}, {"outputs": "a", "kwargs": {}}),
+        ({"inputs": {"input": "q"}}, {"outputs": {"answer": "a", "context": []}}),
+        ({"str_or_query_bundle": "q"}, {"response": "a", "metadata": {}}),
+        ({"query_bundle": {"query_str": "q", "embedding": None}}, "a"),
+        ({"message": "q"}, {"response": "a", "source_nodes": []}),
+    ],
+)
+def test_spans_of_openllmetry(tmp_path: Path, asked: object, answered: object) -> None:
+    attributes = {
+        "traceloop.span.kind": "workflow",
+        "traceloop.entity.input": json.dumps(asked),
+        "traceloop.entity.output": json.dumps(answered),
+    }
+    sample = loaded(tmp_path / "a.jsonl", span("t", "1", None, **attributes)).samples[0]
+    assert (sample.query, sample.response) == ("q", "a")
+
+
+def test_spans_of_otlp_in_snake_case(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("array_value", "bool_value", "int_value"))
+    root = {"trace_id": "t", "span_id": "1", "parent_span_id": None, "name": "query"}
+    search = {"trace_id": "t", "span_id": "2", "parent_span_id": "1", "name": "search"}
+    given = {"input.value": "q", "output.value": "a"}
+    texts = {
+        "retrieval.documents.0.document.id": "d",
+        "retrieval.documents.0.document.content": "c",
+    }
+    for each, attributes in ((root, given), (search, texts)):
+        each["attributes"] = [
+            {"key": name, "value": {**nothing, "string_value": text}}
+            for name, text in attributes.items()
+        ]
+    page = {"data": [root, search], "next_cursor": None}
+    exported = {"resource_spans": [{"scope_spans": [{"spans": [root, search]}]}]}
+    for number, content in enumerate((page, exported)):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        [sample] = load(path).samples
+        assert (sample.query, sample.response, sample.tags["span_id"]) == ("q", "a", "1")
+        assert sample.contexts == (Context(id="d", text="c"),)
+
+
+def test_a_span_of_the_console_exporter(tmp_path: Path) -> None:
+    one = {
+        "name": "query", "context": {"trace_id": "0x2c", "span_id": "0xb3", "trace_state": "[]"},
+        "kind": "SpanKind.INTERNAL", "parent_id": None, "status": {"status_code": "UNSET"},
+        "attributes": {"input.value": "q", "output.value": "a"}, "events": [], "links": [],
+        "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
+    }  # fmt: skip
+    assert loaded(tmp_path / "a.jsonl", one).samples[0].response == "a"

@@ -5,10 +5,11 @@ from decimal import Decimal
 from types import SimpleNamespace
 from uuid import UUID
 
+import numpy as np
 import pytest
 from tests.cases import each_case
 
-from ragstone.datasets.columns import CONTEXT_ALIASES
+from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets.table import Unreadable
 from ragstone.datasets.values import (
     claims,
@@ -18,6 +19,7 @@ from ragstone.datasets.values import (
     ranking,
     relevance,
     sample_id,
+    split_joined,
     tag,
     tags,
     text,
@@ -252,7 +254,10 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
         ([["a"]], "a list is not a document id"),
         ([""], "a document id is blank"),
         ("[a, b]", "starts like a list but cannot be parsed"),
-        ("['a' 'b']", "starts like a list but cannot be parsed"),
+        ("('a' 'b')", "starts like a list but cannot be parsed"),
+        ("{a,NULL}", "starts like a list but cannot be parsed"),
+        ("{a:1}", "starts like a list but cannot be parsed"),
+        ('"a"; "b"', "the quotes of '\"a\"' are unclear"),
         ("(1", "starts like a list but cannot be parsed"),
         ("1 2", "'1 2' may be one id or several; separate ids with commas"),
         (", ;", "', ;' contains no id"),
@@ -279,7 +284,7 @@ def test_a_word_for_missing_is_an_id_in_quotes():
         ("1, nan", "'nan' is not an id; remove it, or put it in quotes if it is one"),
         ("1, -", "'-' is not an id"),
         ("1; N/A; 2", "'N/A' is not an id"),
-        ("[1.0, nan]", "'nan' is not an id"),
+        ("[1.0, nan]", "null"),
         ("[None, x]", "'None' is not an id"),
         ("[1, None]", "null"),
         ("1,,2", "an id is missing in '1,,2'; remove a separator, or fill it in"),
@@ -326,6 +331,38 @@ def test_what_is_not_finite_is_not_an_id():
         ([{"text": "", "id": "7"}], [Context(text="", id="7")]),
         ([{"id": None, "Page Content": "a"}], [Context(text="a")]),
         ([{"content": "theirs", "text": "ours"}], [Context(text="ours")]),
+        ("{'a', 'b'}", [Context(text="a"), Context(text="b")]),
+        ("frozenset({'a'})", [Context(text="a")]),
+        ("['a'\n \"it's\"]", [Context(text="a"), Context(text="it's")]),
+        (
+            "[{'text': 'a', 'id': 1}\n {'text': 'b'}]",
+            [Context(text="a", id="1"), Context(text="b")],
+        ),
+        ("array(['a', 'b'], dtype=object)", [Context(text="a"), Context(text="b")]),
+        ("[np.str_('a')]", [Context(text="a")]),
+        (
+            '{"a b","say \\"c\\"",d}',
+            [Context(text="a b"), Context(text='say "c"'), Context(text="d")],
+        ),
+        ('"[\\"a\\", \\"b\\"]"', [Context(text="a"), Context(text="b")]),
+        ("[“a”, “b”]", [Context(text="a"), Context(text="b")]),
+        ("[„a“, „b“]", [Context(text="a"), Context(text="b")]),
+        ("[‘it’s’, ‘b’]", [Context(text="it’s"), Context(text="b")]),
+        ("[«a», «b»]", [Context(text="a"), Context(text="b")]),
+        (
+            "[Document(id='1', metadata={'n': nan}, page_content='a'), Document(page_content='b')]",
+            [Context(text="a", id="1"), Context(text="b")],
+        ),
+        ("page_content='a' metadata={'s': 1}", [Context(text="a")]),
+        (
+            "[NodeWithScore(node=TextNode(id_='7', text='a'), score=-0.5)]",
+            [Context(text="a", id="7", score=-0.5)],
+        ),
+        ('("Company") means us', [Context(text='("Company") means us')]),
+        ('"a", "b"', [Context(text='"a", "b"')]),
+        ("{name}", [Context(text="{name}")]),
+        ("{}", []),
+        ("set()", []),
         ("[]", []),
         ("", []),
         ([], []),
@@ -351,6 +388,11 @@ def test_others_names_for_the_id(name: str):
         (["b", 2], [Context(id="b"), Context(id="2")]),
         ("b, 2.0", [Context(id="b"), Context(id="2")]),
         ("[2, 1]", [Context(id="2"), Context(id="1")]),
+        ("[2 1]", [Context(id="2"), Context(id="1")]),
+        ("{b,c}", [Context(id="b"), Context(id="c")]),
+        ("[np.int64(2), 1]", [Context(id="2"), Context(id="1")]),
+        ([np.int64(2), np.array(1)], [Context(id="2"), Context(id="1")]),
+        ("“b”, “c”", [Context(id="b"), Context(id="c")]),
         (7, [Context(id="7")]),
         ('[{"point_id": 3, "score": 0.9}]', [Context(id="3", score=0.9)]),
         ([{"text": "only a text"}], [Context(text="only a text")]),
@@ -375,7 +417,16 @@ def test_rankings_in_every_form(value: object, expected: list[Context]):
         ([{"text": "a", "score": "high"}], "item 1: the score is 'high', not a number"),
         ([{"text": "a", "id": " "}], "item 1: a document id is blank"),
         ([{"text": ["a"]}], "item 1: this is a list, not text"),
-        ("['a' 'b']", "this starts like a list but cannot be parsed"),
+        ("['a ' 'b', 'c']", "this starts like a list but cannot be parsed"),
+        ("['a' 'b' ... 'c']", "this starts like"),
+        ("{'a', 'b", "this starts like"),
+        ("('a', 'b", "this starts like"),
+        ("{a,b}", "this starts like"),
+        ("[“He said “a”, “b” and left”]", "this starts like"),
+        ("[Document(page_content='a', metadata=<M>)]", "this starts like"),
+        ("[<Document object at 0x7f>]", "this starts like"),
+        ("0    a\n1    b\ndtype: object", "this starts like"),
+        ("[Chunk(size=3)]", "item 1 has no text; it has 'size'"),
         ('["a", "b]', "this starts like"),
         (
             "['The sky is blue.', 'The sea is gr",
@@ -401,3 +452,8 @@ def test_what_is_not_a_context_is_reported(value: object, message: str):
 def test_what_is_not_a_rank_is_reported(value: object, message: str):
     with pytest.raises(ValueError, match=re.escape(message)):
         ranking(value)
+
+
+@each_case("value", ["a|\n| x | y |\n| --- | --- |", "a||b"])
+def test_a_table_among_joined_texts_is_refused(value: str):
+    assert isinstance(split_joined(value), Unreadable)

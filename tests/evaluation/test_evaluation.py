@@ -503,6 +503,21 @@ def test_a_target_that_is_down_stops_the_run() -> None:
     assert len(run.rows) == 20
 
 
+@pytest.mark.parametrize(("first", "accepted"), [(False, 0.1), (True, 0.1), (False, 1.0)])
+def test_a_target_whose_answers_cannot_be_used_stops_the_run(first: bool, accepted: float) -> None:
+    def answer(query: str) -> object:
+        return {"ranking": ["a"]} if first and query == "q0" else (query, ["a"], 3)
+
+    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
+    run = evaluate(questions, metrics="hit", target=answer, max_failure_rate=accepted)
+    if first or accepted == 1:
+        assert (len(run.rows), run.stopped) == (100, None)
+    else:
+        assert len(run.rows) < 100
+        assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
+        assert "returned tuple, not text or a mapping" in (run.stopped or "")
+
+
 def collected(folder: Path, pattern: str) -> Path:
     """Write a file of collect with a failed call for each `x`, and an answer for each `o`."""
     bad = {"response": None, "retrieved_contexts": None, "error": "out of order"}

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +147,26 @@ def test_errors_from_python_name_its_arguments(
         evaluate(**given)
     assert message in str(caught.value)
     assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [str, Path, lambda name: [Path(name)]])
+def test_a_plugin_is_loaded_as_by_the_command_line(
+    module_file: Callable[..., str], form: Callable[[str], Any]
+) -> None:
+    name = module_file(
+        "lengths.py",
+        "from ragstone import Metric, Score, register\n"
+        "@register('n_letters')\n"
+        "class Letters(Metric):\n"
+        "    needs, high = ('response',), 99.0\n"
+        "    async def score(self, sample, ask):\n"
+        "        return Score.scored(len(sample.response))\n",
+    )
+    row = {"query": "q", "response": "abc"}
+    for _ in range(2):  # as a cell of a notebook that is run again
+        run = evaluate([row], metrics="n_letters", plugin=form(name))
+        assert run.rows[0].scores["n_letters"].value == 3
+    with pytest.raises(UsageError, match="plugin must be a module or file"):
+        evaluate([row], metrics="n_letters", plugin={"n_letters": name})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"there is no file none\.py"):
+        evaluate([row], metrics="n_letters", plugin="none.py")

@@ -26,7 +26,7 @@ RUN = "q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\nq2 Q0 c 1 0.5 x\n"
 
 def written(folder: Path, name: str, text: str) -> Path:
     path = folder / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
     return path
 
 
@@ -117,11 +117,26 @@ def test_nothing_relevant_is_0(tmp_path: Path) -> None:
     [
         (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 is already at line 3"),
         ("q1 Q0 a 1 nan x\n", "line 1: the score nan is not a number"),
-        ("# scores\nq1 Q0 a 1 high x\n", "line 2: the score high is not a number"),
-        ("q1 Q0 a 1 0.5\n", "line 1: 'q1 Q0 a 1 0.5' has too few fields"),
-        ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has too few fields"),
+        (RUN + "\nq1 Q0 z 1 high x\n", "line 5: the score high is not a number"),
+        (RUN + "q1 Q0 a 1 0.5\n", "line 4: 'q1 Q0 a 1 0.5' is not QUERY Q0 DOCUMENT RANK SCORE"),
+        ("q1 Q0 a 1 0.5\n", "line 1: 'q1 Q0 a 1 0.5' has an unknown form; write QUERY Q0"),
+        ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has an unknown form"),
+        ("# scores\n" + RUN, "line 1: '# scores' has an unknown form"),
+        ("q1 a 19\nq1 b 7\n", "line 1: 'q1 a 19' has an unknown form"),
+        ("q1 a 1\n" + RUN, "line 2: 'q1 Q0 b 1 2.0 x' is not QUERY DOCUMENT RANK"),
+        ("q1,a,1\n", "or a header such as query_id,document_id,score (--map adds names)"),
+        ("qid,docno,score\nq1,a\n", "line 2: there are 2 cells, but 3 names in the header"),
+        ("qid,docno,score\nq1,a,\n", "line 2: the score  is not a number"),
+        ('qid,docno,score\nq1,"a,1\n', "line 2: this is not CSV: unexpected end of data"),
+        ("qid,docno,score\nq1,\ud83d,1\n", "this is not UTF-8 text"),
+        ("qid,docno,score\n", "there is no ranking"),
+        ('{"q1": {"a": "high"}}', "query 1: the score high of document a is not a finite number"),
+        ('{"q1": {"a": NaN}}', "query 1: the score nan of document a is not a finite number"),
+        ('{"q1": {"a": 1}, "q1": {"b": 1}}', "invalid JSON: duplicate name q1"),
+        ('{\n"q1": {"a": 1', "invalid JSON"),
+        ('[\n{"qid": "q1", "docno": "a"}]', "this is not an object, but a list; write {query:"),
         ("", "there is no ranking"),
-        ("\n# nothing\n \n", "there is no ranking"),
+        ("\n \n", "there is no ranking"),
     ],
 )
 def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
@@ -139,17 +154,128 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
         (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 is already judged at line 1"),
         ("q1 0 a yes\n", "line 1: the grade yes is not a number"),
         ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
-        ("q1 0 a\n", "line 1: 'q1 0 a' has too few fields"),
+        ("q1 0 a\n", "line 1: 'q1 0 a' has an unknown form"),
+        ("q1 0 7\n", "line 1: 'q1 0 7' has an unknown form"),
+        ("q1 a 0 0 0.5\n", "line 1: 'q1 a 0 0 0.5' has an unknown form; write QUERY 0 DOCUMENT"),
+        ("q1 a 1 0.5\n", "line 1: 'q1 a 1 0.5' has an unknown form"),
+        (
+            "query 0 doc rel\n" + QRELS,
+            "use whole numbers, usually 0, 1 or 2; if this is a header, --map adds names",
+        ),
+        (QRELS + "q3 a 1\n", "line 4: 'q3 a 1' is not QUERY 0 DOCUMENT GRADE"),
+        ("qid,docno,rel,rel\nq1,a,1,2\n", "there are two columns rel; rename one"),
+        ("qid\tdocno\nq1\ta\n", "no column found for grade among 'qid', 'docno'"),
         ("", "there are no judgments"),
     ],
 )
 def test_what_is_wrong_with_judgments_is_told_with_its_line(
     qrels: str, told: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(UsageError) as raised:
         evaluated(tmp_path, qrels=qrels)
-    assert raised.value.file == "qrels"
+    assert "qrels: " in str(raised.value)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        QRELS,
+        QRELS.replace(" ", "\t"),
+        "q1 a 1\nq1 b 0\nq2 c 2\n",
+        "q1\ta\t1\tann\nq1\tb\t0\tby bob\nq2\tc\t2\tann\n",
+        "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\nq2\tc\t2\n",
+        "Query_ID,iter,Relevance,doc id\nq1,0,1,a\n\nq1,0,0,b\nq2,0,2,c\n",
+        "topic 0 docno label\nq1 0 a 1\nq1 0 b 0\nq2 0 c 2\n",
+        'qid;pid;note;rel\n"q1"; a ;"x;\ny";1\nq1;b;;0\nq2;c;;2\n',
+        '{"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}',
+        '{\n "q1": {\n  "a": 1, "b": 0},\n "q2": {"c": 2}\n}\n',
+        '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n{"qid": "q2", "qrels": {"c": 2}}',
+    ],
+)
+def test_judgments_of_any_form_are_the_same(qrels: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / "qrels.txt"
+    path.write_bytes(qrels.replace("\n", end).encode())
+    judgments = RankingEvaluation.of(path, Plan(metrics=("mrr",))).judgments
+    found = {name: judgments.relevance(place) for name, place in judgments.queries.items()}
+    assert found == {"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        RUN,
+        "q1 b 1\nq1 a 2\nq2 c 1\n",
+        "q1\tb\t0\nq1\ta\t1\nq2\tc\t0\n",
+        'qid,docid,docno,rank,score,query\nq1,7,a,1,1.5,w\nq1,8,b,0,2.5,"x, y"\nq2,9,c,0,1,z\n',
+        "rank\tquery_id\tdoc_id\n2\tq1\ta\n1\tq1\tb\n1\tq2\tc\n",
+        "query_id,doc_id\nq1,b\nq1,a\nq2,c\n",
+        '{"q1": {"a": 1.5, "b": 2.5}, "q2": {"c": -1}}',
+        '{"q1": ["b", "a"], "q2": {"c": -1}}',
+        '{"query_id": "q1", "ranking": {"a": 1, "b": 2}}\n{"query_id": "q2", "ranking": ["c"]}',
+    ],
+)
+@pytest.mark.parametrize("name", ["run.txt", "run.tsv", "run.json"])
+def test_rankings_of_any_form_are_the_same(run: str, name: str, tmp_path: Path) -> None:
+    evaluation = RankingEvaluation.of(written(tmp_path, "q.csv", QRELS), Plan(metrics=("mrr",)))
+    found = evaluation.run(written(tmp_path, name, run))
+    assert values(found) == {"q1": 0.5, "q2": 1.0}
+    noted = any("the order of the rows is the ranking" in n for n in found.manifest.source.notes)
+    assert noted == run.startswith("query_id,doc_id\n")
+
+
+def test_columns_are_mapped_where_they_have_that_name(tmp_path: Path) -> None:
+    qrels = "question\tpassage\tuseful\nq1\ta\t1\nq2\tc\t1\n"
+    known, ranked = written(tmp_path, "qrels", qrels), written(tmp_path, "run", RUN)
+    columns = {"query_id": "question", "document_id": "passage", "grade": "useful"}
+    plan = Plan(metrics=("mrr",), columns=columns)
+    for run in (RUN, "qid,docno,score\nq1,b,2\nq1,a,1\nq2,c,1\n"):
+        ranked = written(tmp_path, "run", run)
+        assert values(RankingEvaluation.of(known, plan).run(ranked)) == {"q1": 0.5, "q2": 1.0}
+    named = '{"query_id": "q1", "relevance": ["a"]}'
+    for qrels in (QRELS, '{"q1": {"a": 1}}', named, "qid,docno,grade\nq1,a,1\n"):
+        plan = Plan(metrics=("mrr",), columns={"query_id": "x"})
+        with pytest.raises(UsageError, match="map query_id=x has no effect: neither qrels nor run"):
+            RankingEvaluation.of(written(tmp_path, "qrels", qrels), plan).run(ranked)
+
+
+def test_ids_may_begin_with_a_hash(tmp_path: Path) -> None:
+    qrels, run = "#1 0 a#0 1\nq2 0 #b 1\n", "#1 Q0 a#1 1 2 x\n#1 Q0 a#0 2 1 x\nq2 Q0 #b 1 1 x\n"
+    assert values(evaluated(tmp_path, qrels, run)) == {"#1": 0.5, "q2": 1.0}
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_documents_with_their_querys_id_are_noted_or_left_out(
+    scattered: bool, tmp_path: Path
+) -> None:
+    lines = ["a Q0 a 1 9 x\n", "a Q0 b 2 8 x\n", "c Q0 d 1 1 x\n", "e Q0 e 1 1 x\n"]
+    ranked = written(tmp_path, "run", "".join(lines[:1] + lines[2:] + lines[1:2] * scattered))
+    ranked = ranked if scattered else written(tmp_path, "run", "".join(lines))
+    known, plan = written(tmp_path, "qrels", "a 0 b 1\nc 0 d 1\ne 0 z 1\n"), Plan(metrics=("mrr",))
+    run = RankingEvaluation.of(known, plan).run(ranked)
+    assert values(run) == {"a": 0.5, "c": 1.0, "e": 0.0}
+    note = "ranked documents with their query's own id: 2; "
+    assert f"{note}--ignore-identical-ids leaves them out" in run.manifest.source.notes
+    run = RankingEvaluation.of(known, plan, ignore_identical=True).run(ranked)
+    assert values(run) == {"a": 1.0, "c": 1.0, "e": 0.0}
+    assert f"{note}left out" in run.manifest.source.notes
+
+
+@pytest.mark.parametrize(
+    ("run", "warned"),
+    [
+        ("q1 Q0 A.txt 1 1 x\n", "nearly equal: retrieved A.txt, relevant a); check that both use"),
+        ("q1 Q0 z 1 1 x\nq2 Q0 y 1 1 x\n", "any of 2 rankings (first: retrieved z, relevant a);"),
+        ("q1 Q0 a 1 1 x\nq2 Q0 c_1 1 1 x\n", "only 1 of 2 rankings (nearly equal: retrieved c_1"),
+        ("q1 Q0 a 1 1 x\nq2 Q0 y 1 1 x\n", ""),
+        ("q1 Q0 b 1 1 x\nq2 Q0 y 1 1 x\n", ""),
+    ],
+)
+def test_ids_that_do_not_match_are_noted(run: str, warned: str, tmp_path: Path) -> None:
+    notes = evaluated(tmp_path, run=run).manifest.source.notes
+    assert bool(warned) == ("check that both use the same ids" in "".join(notes))
+    assert warned in "".join(notes)
 
 
 def test_problems_are_told_together_up_to_a_bound(tmp_path: Path) -> None:
@@ -169,8 +295,13 @@ def test_queries_are_whole_wherever_a_part_ends(
     whole = values(evaluated(tmp_path, qrels, "".join(lines), metrics=["mrr", "ndcg"]))
     for size in (1, 7, 64, 1000):
         monkeypatch.setattr(trec, "AT_ONCE", size)
-        run = evaluated(tmp_path, qrels, "# head\n\n" + "".join(lines), metrics=["mrr", "ndcg"])
+        run = evaluated(tmp_path, qrels, "\n\n" + "".join(lines), metrics=["mrr", "ndcg"])
         assert values(run) == whole
+    monkeypatch.setattr(trec, "ROWS_AT_ONCE", 3)
+    rows = (line.split() for line in lines)
+    table = "".join(f"{q},{d},{score}\n" for q, _, d, _, score, _ in rows)
+    run = evaluated(tmp_path, qrels, f"qid,docno,score\n{table}", metrics=["mrr", "ndcg"])
+    assert values(run) == whole
     with pytest.raises(InputError, match="line 3: document d0 of query q0 is already at line 1"):
         evaluated(tmp_path, qrels, lines[0] + "\n" + "".join(lines))
 
@@ -261,22 +392,22 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
 ) -> None:
     monkeypatch.setattr("ragstone.datasets.rankings.files.ROWS_AT_ONCE", 2)
     frame = pl.DataFrame(
-        {"q": [1, 1, 1, 2], "pid": ["b", "z", "a", "c"], "points": [2.0, 1.5, 1.0, 1.0]}
+        {"q": [1, 1, 1, 2], "passage": ["b", "z", "a", "c"], "points": [2.0, 1.5, 1.0, 1.0]}
     )
     frame.write_parquet(tmp_path / "run.parquet")
     known = written(tmp_path, "qrels", QRELS.replace("q", ""))
     plan = Plan(
-        metrics=("mrr",), columns={"query_id": "q", "document_id": "pid", "score": "points"}
+        metrics=("mrr",), columns={"query_id": "q", "document_id": "passage", "score": "points"}
     )
     run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
     assert values(run) == {"1": 1 / 3, "2": 1.0}
     with pytest.raises(
-        UsageError, match="no column found for document_id among 'q', 'pid', 'points'"
+        UsageError, match="no column found for document_id among 'q', 'passage', 'points'"
     ):
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
-    message = "map query_id=no: there is no column 'no'; the columns are 'q', 'pid', 'points'"
+    message = "map query_id=no: there is no column 'no'; the columns are 'q', 'passage', 'points'"
     with pytest.raises(UsageError, match=message):
         RankingEvaluation.of(known, Plan(columns={"query_id": "no"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"

@@ -12,13 +12,14 @@ from tests.cases import each_case
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
+from ragstone.evaluation.scoring import NO_ID, rescore_row, score_retrieval, score_rows
 from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.metrics.text import TextMetric
 from ragstone.reports.worst import worst_samples
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T
@@ -172,7 +173,7 @@ async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: s
         (
             {"contexts": (Context(text="a"), Context(text="b"))},
             "hit@2",
-            "some retrieved documents have no id",
+            NO_ID,
         ),
     ],
 )
@@ -553,3 +554,31 @@ def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_t
     assert (nothing.value, nothing.reason) == (0.0, NOTHING_RELEVANT)
     assert run.counts.notes == {NOTHING_RELEVANT: 1}
     assert [sample.query for sample in worst_samples(run, "mrr@5")] == ["found"]
+
+
+async def test_a_strangers_metric_gets_the_accepted_answer_that_fits() -> None:
+    class Own(Metric):
+        name: ClassVar[str] = "own"
+        label: ClassVar[str] = "Own"
+        needs: ClassVar[tuple[str, ...]] = ("response", "reference")
+
+        async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
+            return Score.scored(sample.response == sample.reference)
+
+    (result,) = await scored([row(response="a", reference=("b", "a"))], [Own()])
+    score = result.scores["own"]
+    assert (score.value, score.detail) == (1.0, {"note": "accepted answer 2 of 2: 'a'"})
+    assert result.sample.reference == ("b", "a")
+
+
+async def test_a_strangers_comparison_takes_the_best_of_the_accepted_answers() -> None:
+    @dataclass(frozen=True)
+    class Length(TextMetric):
+        name: ClassVar[str] = "length"
+
+        def compare(self, response: str, reference: str) -> Score:
+            return Score.scored(min(len(response), len(reference)))
+
+    (result,) = await scored([row(response="a bcd", reference=("a", "zzzz"))], [Length()])
+    score = result.scores["length"]
+    assert (score.value, score.detail) == (4.0, {"note": "accepted answer 2 of 2: 'zzzz'"})

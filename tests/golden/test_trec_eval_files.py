@@ -62,11 +62,11 @@ def ordered(ran: Mapping[str, float]) -> list[str]:
 
 
 def as_trec(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
-    """Fields between blanks of all kinds, comments, empty lines, and junk at the ends of lines."""
-    lines = [f"{q}\t0  {d} {g}  junk" for q, known in judged.items() for d, g in known.items()]
-    (folder / "qrels").write_text("# qrels\n\n" + "\n".join(lines), encoding="utf-8")
+    """Fields between blanks of all kinds, empty lines, and junk at the ends of a run's lines."""
+    lines = [f"{q}\t0  {d} {g}  " for q, known in judged.items() for d, g in known.items()]
+    (folder / "qrels").write_text("\n\n" + "\n".join(lines), encoding="utf-8")
     lines = [f" {q} Q0\t{d}   1 {s!r} tag more" for q, r in ran.items() for d, s in r.items()]
-    (folder / "run").write_text("\n\n# run\n" + "\r\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "run").write_text("\n\n" + "\r\n".join(lines) + "\n", encoding="utf-8")
     return folder / "qrels", folder / "run"
 
 
@@ -121,6 +121,21 @@ def as_beir(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
     return folder, as_lines(folder, judged, ran)[1]
 
 
+def as_tables(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
+    grades = [(g, d, q) for q, known in judged.items() for d, g in known.items()]
+    frame = pl.DataFrame(grades, schema=["rel", "docno", "qid"], orient="row")
+    frame.write_csv(folder / "qrels.tsv", separator="\t")
+    rows = [(q, repr(s), d) for q, r in ran.items() for d, s in r.items()]
+    pl.DataFrame(rows, schema=["qid", "score", "docno"], orient="row").write_csv(folder / "run.csv")
+    return folder / "qrels.tsv", folder / "run.csv"
+
+
+def as_json(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
+    (folder / "qrels.json").write_text(json.dumps(judged), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps(ran, indent=1), encoding="utf-8")
+    return folder / "qrels.json", folder / "run.json"
+
+
 FORMATS: tuple[Writer, ...] = (
     as_trec,
     as_regular_trec,
@@ -128,6 +143,8 @@ FORMATS: tuple[Writer, ...] = (
     as_lines,
     as_columns,
     as_beir,
+    as_tables,
+    as_json,
 )
 
 

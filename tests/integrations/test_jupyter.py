@@ -33,17 +33,16 @@ ragstone.compare(run.manifest.run_id, "last")
 """,
     """
 table = run.to_pandas()
-scores = table["scores.faithfulness.value"]
+scores = table["faithfulness"]
 assert scores.isna().tolist() == [False] * 5 + [True]
 assert str(scores.dtype) == "Float64" and scores.mean() == 0.6
-assert table["tags.price"].isna().sum() == 1
-assert run.to_arrow().column("scores.faithfulness.value").null_count == 1
-assert run.to_polars()["scores.faithfulness.value"].to_list() == [1, 1, 1, 0, 0, None]
+assert table["price"].isna().sum() == 1
+assert run.to_arrow().column("faithfulness").null_count == 1
+assert run.to_polars()["faithfulness"].to_list() == [1, 1, 1, 0, 0, None]
 assert len(run.to_pandas(claims=True)) == 5
-names = ["query", "response", "reference"]
-for again in (run.to_polars().select(names), run.to_arrow().select(names), table[names]):
+for again in (run.to_polars(), run.to_arrow(), table):
     once_more = ragstone.evaluate(again, metrics="exact_match").to_polars()
-    assert once_more["scores.exact_match.value"].to_list() == [1, 1, 1, 0, 0, None]
+    assert once_more["exact_match"].to_list() == [1, 1, 1, 0, 0, None]
 """,
     "run.show()",
 )

@@ -101,7 +101,7 @@ def summary(counts: RunSummaryBuilder, rows: Sequence[Row] = ()) -> str:
     described = {name: get(name).described for name in METRICS}
     run = Run(manifest, described, rows, known_counts=counts)
     others: list[object] = [
-        counts.first_unmatched,
+        vars(counts.ids),
         counts.notes,
         counts.tags,
         counts.over_budget,
@@ -163,8 +163,7 @@ def test_rankings_that_are_only_summed_have_the_same_summary(
             )
         )
         run.write_text(
-            "# a run\n"
-            + "".join(
+            "".join(
                 f"q{q} Q0 {d} 0 {rank % 3} x\n"
                 for q, (ids, _) in enumerate(queries)
                 for rank, d in enumerate(ids)

@@ -134,9 +134,9 @@ def hostile_run() -> Callable[[str], Run]:
             id=word,
             query=word,
             response=text,
-            contexts=(Context(text=text, id=word),),
+            contexts=(Context(text=text, id=word), Context(id="d")),  # a plain id matches
             reference=text,
-            relevance={word: 1.0},
+            relevance={word: 1.0, "d": 1.0},
             tags={text: text, "score": text},
         )
         failed = Score.failed(Cause.MALFORMED, text)

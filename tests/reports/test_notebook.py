@@ -28,8 +28,8 @@ LIMIT = 60_000
 
 
 def test_a_run_is_a_frame_with_nulls_for_missing_scores(make_run: MakeRun) -> None:
-    frame = make_run().to_polars()
-    values = frame["scores.faithfulness.value"]
+    frame = make_run().to_polars(details=True)
+    values = frame["faithfulness"]
     assert values.dtype == pl.Float64
     assert values.to_list() == [0.5, 0.0, None, None]
     assert not values.is_nan().any()
@@ -39,7 +39,7 @@ def test_a_run_is_a_frame_with_nulls_for_missing_scores(make_run: MakeRun) -> No
         ("failed", "timeout", "no answer within 30 s"),
     ]
     assert frame["id"].to_list() == ["q1", "q2", "q3", "q4"]
-    assert frame["tags.difficulty"].to_list() == ["easy"] * 4
+    assert frame["difficulty"].to_list() == ["easy"] * 4
 
 
 def test_claims_are_a_frame(make_run: MakeRun) -> None:
@@ -76,7 +76,7 @@ def test_tags_of_one_type_keep_it_and_others_become_texts(make_run: MakeRun) -> 
             ragstone.Row(row.index, sample(row.index, tags={"t": tag}), scores=row.scores)
             for row, tag in zip(run.rows, given, strict=True)
         ]
-        column = make_run(rows).to_polars()["tags.t"]
+        column = make_run(rows).to_polars()["t"]
         assert (column.dtype, column.to_list()) == (dtype, expected)
 
 
@@ -253,7 +253,7 @@ def test_stored_runs_are_compared_by_name(tmp_path: Path) -> None:
     with Store.open(place) as store:
         loaded = store.load(first.manifest.run_id)
         assert ragstone.compare(loaded, second, store=store).metric_changes == found.metric_changes
-    assert loaded.to_polars()["scores.exact_match.value"].to_list() == [1, 0] * 4
+    assert loaded.to_polars()["exact_match"].to_list() == [1, 0] * 4
     assert "8 rows of" in loaded._repr_html_()
     with pytest.raises(ragstone.RagstoneError, match="baseline"):
         ragstone.compare("baseline", "last", store=place)

@@ -316,8 +316,14 @@ def test_ids_that_never_match_are_reported() -> None:
         "relevant 101); check that both use the same ids"
     )
     assert ids(3, relevance=["a"]) == [line]
+    assert "any of 1 row (first: retrieved b, relevant a)" in ids(0, relevance=["a"])[0]
     assert ids(3, relevance=["b"]) == [], "one matches"
-    assert ids(1, relevance=["a"]) == [], "too few to tell"
+    assert ids(1, relevance=["B#1"]) == [
+        line.replace(
+            "4 rows (first: retrieved doc-1, relevant 101",
+            "2 rows (nearly equal: retrieved b, relevant B#1",
+        )
+    ]
 
 
 def test_how_many_responses_are_probably_supported_as_a_whole() -> None:

@@ -113,3 +113,10 @@ def test_places_are_a_set_of_whole_numbers() -> None:
 def test_there_may_be_none() -> None:
     assert not RowIndexSet()
     assert 0 not in RowIndexSet.of([])
+
+
+def test_accepted_answers_come_back(make: SimpleNamespace) -> None:
+    row = make.full_row(1)
+    sample = Sample(id="q", query="q", reference=("a", "b"))
+    row = replace(row, sample=sample)
+    assert decode_row(encode_row(row)).sample == sample

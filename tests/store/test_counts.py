@@ -18,7 +18,7 @@ from ragstone.types.row import Row
 
 def shown(run: Run) -> str:
     counts = run.counts
-    more = [counts.blame, counts.notes, counts.over_budget, counts.judged_rankings, counts.tags]
+    more = [counts.blame, counts.notes, counts.over_budget, counts.ids, counts.tags]
     worst = [each.worst(higher_is_better=True) for each in counts.scores.values()]
     first = [[each.note, each.imputed, each.failed] for each in counts.scores.values()]
     return json.dumps(run.to_dict()) + repr([more, worst, first, counts.failed_before])

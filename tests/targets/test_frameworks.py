@@ -1,5 +1,5 @@
 # ruff: noqa: A002, ARG002, ARG005 - the names of parameters are those of the libraries
-"""Objects of LangChain 1.8 and LlamaIndex 0.14, as stand-ins with the attributes that are read."""
+"""Objects of LangChain 1.8, LlamaIndex 0.14 and Haystack 3.4, as stand-ins with what is read."""
 
 from types import SimpleNamespace
 from uuid import uuid4
@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 from tests.cases import each_case
 
+from ragstone.errors import TargetError
 from ragstone.evaluation.runner import evaluate
-from ragstone.targets.factory import FunctionTarget, function_named
+from ragstone.targets.factory import FunctionTarget, function_named, get_target
 from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Message, Sample
 
@@ -24,8 +25,8 @@ class NodeWithScore:
     def __init__(
         self, text: str, own: str | None = None, *, score: float | None = None, **metadata: object
     ) -> None:
-        node_id = str(uuid4()) if own is None else own
-        self.node = SimpleNamespace(get_content=lambda: text, node_id=node_id, metadata=metadata)
+        node_id, parent = str(uuid4()) if own is None else own, metadata.pop("parent", None)
+        self.node = SimpleNamespace(text=text, id_=node_id, metadata=metadata, ref_doc_id=parent)
         self.score = score
 
 
@@ -54,6 +55,55 @@ class LlamaRetriever:
         return [NodeWithScore(str_or_query_bundle, doc_id=7)]
 
 
+class StreamingResponse:
+    def __init__(self, *pieces: str) -> None:
+        self.response_gen, self.response_txt = iter(pieces), None
+        self.source_nodes = [NodeWithScore("a text", parent="101")]
+
+
+class ChatEngine:
+    def __init__(self) -> None:
+        self._said: list[str] = []
+
+    def reset(self) -> None:
+        self._said = []
+
+    def chat(self, message, chat_history=None):
+        self._said.append(message)
+        nodes = [NodeWithScore("a text", parent="101")]
+        return SimpleNamespace(response=" ".join(self._said), source_nodes=nodes)
+
+
+class HaystackDocument:
+    def __init__(self, content: str, **meta: object) -> None:
+        self.id, self.content, self.meta, self.score = "5a4fa402" * 8, content, meta, 0.5
+
+
+class Pipeline:
+    more: bool = False
+
+    def walk(self):
+        return [(name, object()) for name in ("retriever", "prompt_builder", "llm")]
+
+    def inputs(self):
+        query, rest = {"is_mandatory": True}, {"is_mandatory": self.more, "default_value": None}
+        parts = {"question": query, "template": rest}
+        return {"retriever": {"query": query, "top_k": rest}, "prompt_builder": parts}
+
+    def run(self, data, include_outputs_from=None):
+        assert data == {"retriever": {"query": "Who?"}, "prompt_builder": {"question": "Who?"}}
+        documents = [HaystackDocument("a text", point_id=101)]
+        outputs = {
+            "retriever": {"documents": documents},
+            "prompt_builder": {"prompt": "Answer: Who?"},
+        }
+        outputs = {name: each for name, each in outputs.items() if name in include_outputs_from}
+        return {
+            **outputs,
+            "llm": {"replies": [SimpleNamespace(text="He.", role="assistant", meta={})]},
+        }
+
+
 class LangChainRetriever(RunnableLambda):
     def __init__(self) -> None:
         super().__init__(lambda query: [Document(query, id=601)])
@@ -67,6 +117,26 @@ async def fields_of(target) -> dict[str, object]:
 
 
 TEXT = (Context(text="Who?"),)
+FOUND = (Context(text="a text", id="101"),)
+
+
+def stream(query: str):
+    yield {"context": [Document("a text", point_id=101)]}
+    yield {"answer": "I "}
+    yield {"answer": "do."}
+
+
+async def later(query: str):
+    yield SimpleNamespace(content="I ", type="AIMessageChunk")
+    yield Document("a text", point_id=101)
+    yield "do."
+
+
+def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
+    call = SimpleNamespace(content="", type="ai", tool_calls=[{"name": "search"}])
+    documents = [Document("a text", point_id=101)]
+    said = SimpleNamespace(content="Source: ...", type="tool", artifact=documents)
+    return {"messages": [*given["messages"], call, said, SimpleNamespace(content="I.", type="ai")]}
 
 
 @each_case(
@@ -97,6 +167,20 @@ TEXT = (Context(text="Who?"),)
             },
         ),
         (LlamaRetriever(), {"contexts": (Context(text="Who?", id="7"),)}),
+        (lambda q: [(Document("a text", id=101), 0.5)],
+         {"contexts": (Context(text="a text", id="101", score=0.5),)}),
+        (lambda q: ("I.", [Document("a text", id=101)]), {"response": "I.", "contexts": FOUND}),
+        (stream, {"response": "I do.", "contexts": FOUND}),
+        (later, {"response": "I do.", "contexts": FOUND}),
+        (lambda q: StreamingResponse("I ", "do."), {"response": "I do.", "contexts": FOUND}),
+        (RunnableLambda(agent, "messages"), {"response": "I.", "contexts": FOUND}),
+        (ChatEngine(), {"response": "Who?", "contexts": FOUND}),
+        (Pipeline(),
+         {"response": "He.", "contexts": (Context(text="a text", id="101", score=0.5),)}),
+        (lambda q: SimpleNamespace(data="He.", documents=[], meta={}),
+         {"response": "He.", "contexts": ()}),
+        (lambda q: {"response": QueryEngine().query(q), "contexts": []},
+         {"response": "of Who?", "contexts": ()}),
         (lambda q: {"ranking": [Document("", "a"), Document("", "b")]},
          {"ranking": (Context(id="a"), Context(id="b"))}),
     ],
@@ -152,10 +236,11 @@ def test_a_history_that_is_left_out_is_noted() -> None:
         (Document("t", "own", id="chunk", doc_id="whole"), None),
         (Document("t", str(uuid4())), None),
         (Document("t", uuid4().hex), None),
-        (Document("t", source="file.pdf"), None),
+        (Document("t", source="file.pdf"), "file.pdf"),
         ({"page_content": "t", "metadata": {"doc_uri": "d"}, "id": None}, "d"),
         ({"page_content": "t", "metadata": None, "id": "own"}, "own"),
         (NodeWithScore("t"), None),
+        (NodeWithScore("t", parent="101"), "101"),
     ],
 )
 async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
@@ -168,7 +253,41 @@ def test_documents_without_ids_leave_rankings_undefined() -> None:
     run = evaluate(
         [row], metrics="hit", target=RunnableLambda(lambda q: {"context": [Document(q)]})
     )
-    assert run.rows[0].scores["hit@5"].reason == "some retrieved documents have no id"
+    assert run.rows[0].scores["hit@5"].reason == (
+        "some retrieved documents have no id (metadata may have id, doc_id, document_id, point_id, "
+        "doc_uri or source)"
+    )
+
+
+def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
+    there, other = str(uuid4()), str(uuid4())
+    rows = [{"query": "Who?", "relevance": [there]}, {"query": "What?", "relevance": [other]}]
+    documents = [Document("t", there)]
+    run = evaluate(rows, metrics="recall", target=lambda q: documents)
+    assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
+    saved = [{**row, "contexts": documents} for row in rows]
+    run = evaluate(saved, metrics="recall")
+    assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
+
+
+async def test_rows_share_no_memory_of_a_chat_engine() -> None:
+    asked = FunctionTarget("rag", ChatEngine(), Plan(min_similarity=0.5, timeout=5), k=5)
+    given = [await asked.ask(Sample(id=q, query=q), BOTH) for q in ("Who?", "Why?")]
+    assert [each.fields["response"] for each in given] == ["Who?", "Why?"]
+
+
+def test_a_pipeline_that_needs_more_than_the_query_is_refused() -> None:
+    needy = type("Needy", (Pipeline,), {"more": True})()
+    with pytest.raises(TargetError, match="needs the input top_k of retriever; use a function"):
+        FunctionTarget("rag", needy, Plan(min_similarity=0.5, timeout=5), k=5)
+
+
+async def test_a_stream_that_repeats_itself_is_not_joined() -> None:
+    asked = FunctionTarget(
+        "rag", lambda q: iter(["I", "I do", "I do."]), Plan(min_similarity=0.5, timeout=5), k=5
+    )
+    failure = (await asked.ask(Sample(id="1", query="Who?"), BOTH)).failures["response"]
+    assert "repeats the text before it, which would be read twice; yield only" in failure.message
 
 
 @pytest.mark.parametrize("name", ["chain", "engine"])
@@ -180,3 +299,11 @@ def test_they_are_found_by_name(module_file, name: str) -> None:
         "chain, engine = Chain(), Engine()",
     )
     assert function_named(f"my_chains:{name}")
+
+
+def test_an_object_that_is_no_target_is_named(module_file) -> None:
+    module_file("my_index.py", "class Index: pass\nindex = Index()")
+    with pytest.raises(
+        TargetError, match="my_index:index is an object of type Index, which cannot"
+    ):
+        get_target("my_index:index", Plan(min_similarity=0.5, timeout=5), k=5)

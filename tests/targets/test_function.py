@@ -130,6 +130,11 @@ async def test_a_class_is_made_once() -> None:
             {"contexts": (Context(text="b", id="5"),)},
         ),
         ({"contexts": ROW.contexts}, {"contexts": ROW.contexts}),
+        (("a", ["b"]), {"response": "a", "contexts": (Context(text="b"),)}),
+        (
+            {"contexts": [{"content": "b", "point_id": 5}]},
+            {"contexts": (Context(text="b", id="5"),)},
+        ),
         ({"contexts": (), "ranking": []}, {"contexts": (), "ranking": ()}),
         ({"ranking": [5, "x"], "response": None}, {"ranking": (Context(id="5"), Context(id="x"))}),
         (MappingProxyType({"response": "a"}), {"response": "a"}),
@@ -144,7 +149,9 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
     ("result", "message"),
     [
         (None, "rag: returned NoneType, not text or a mapping"),
-        (("a", ["b"]), "rag: returned tuple, not text or a mapping"),
+        (("a", ["b"], 5), "rag: returned tuple, not text or a mapping"),
+        (("a", "b"), "rag: expected contexts to be a list, got b"),
+        (("a", None), "rag: expected contexts to be a list, got null"),
         (b"bytes", "rag: returned bytes"),
         ({"anser": "a", 5: "b"}, "rag: returned 'anser', 5; it may return response, contexts, "),
         ({"answer": "a", "result": "b"}, "rag: returned both 'answer' and 'result'; return only"),
@@ -152,7 +159,7 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
-        ({"contexts": [{"content": "a"}]}, "rag: item 1 of contexts has no text"),
+        ({"contexts": [{"body": "a"}]}, "rag: item 1 of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
         ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
         ({"contexts": [None, "a"]}, "rag: item 1 of contexts is null or missing; "),
@@ -331,7 +338,7 @@ async def test_delay_lies_between_two_calls() -> None:
         (lambda a, b: "", "rag cannot be called: missing a required argument: 'b'"),
         (lambda k, text: "", "rag cannot be called: multiple values for argument 'k'"),
         (type("Needy", (), {"__init__": lambda self, key: None}), r"rag\(\) raised TypeError"),
-        (str, "rag is a class whose objects cannot be called; add __call__"),
+        (str, "rag is an object of type str, which cannot be called; use a function, or an object"),
     ],
 )
 def test_a_function_that_needs_more_is_reported_before_the_run(function, message: str) -> None:
@@ -367,7 +374,6 @@ def test_a_file_finds_what_lies_beside_it(module_file, tmp_path) -> None:
         ("json:no_such", TargetError, "json:no_such: json has no function 'no_such'"),
         ("json:", TargetError, "json has no function ''"),
         ("json:decoder.no_such", TargetError, "json has no function 'decoder.no_such'"),
-        ("json:__name__", TargetError, "json has no function '__name__'"),
     ],
 )
 def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, message: str) -> None:

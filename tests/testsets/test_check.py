@@ -344,3 +344,18 @@ def test_chunks_without_words_and_hostile_texts_are_harmless() -> None:
 
 def test_the_offline_judge_is_the_default() -> None:
     assert found_in(GOOD).judge == OfflineJudge().name
+
+
+@pytest.mark.parametrize("ids", [("charge",), ("?",)])
+def test_one_accepted_answer_that_the_documents_support_is_enough(ids: tuple[str, ...]) -> None:
+    answers = ("It glows in the dark.", "The Tarn 4 charges at up to 45 W.")
+    several = row(GOOD.query, None, *ids).model_copy(update={"reference": answers})
+    assert kinds(found_in(several)) == [[]]
+    neither = several.model_copy(update={"reference": (answers[0], "It is sold in 9 colors.")})
+    assert ("unsupported", "error") in kinds(found_in(neither))[0]
+
+
+def test_it_is_unanswerable_if_all_accepted_answers_abstain() -> None:
+    sample = Sample(id="1", query="q", reference=("I don't know.", "I do not know that."))
+    assert type_of(sample) == "unanswerable"
+    assert type_of(sample.model_copy(update={"reference": ("I don't know.", "5")})) == "single"

@@ -102,7 +102,7 @@ def test_a_cut_off_is_a_number_and_several_are_in_the_order_said(
 def test_numbers_that_may_be_left_out_are_known() -> None:
     assert {
         "limit", "sample", "temperature", "truths_limit", "rpm", "tpm", "max_calls", "max_cost",
-        "max_age",
+        "max_age", "header_row",
     } == NUMBERS_OR_NONE  # fmt: skip
     plan = Plan.of(dict.fromkeys(NUMBERS_OR_NONE))
     assert {getattr(plan, name) for name in NUMBERS_OR_NONE} == {None}

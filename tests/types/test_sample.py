@@ -113,3 +113,51 @@ def test_a_sample_is_json_and_back() -> None:
     )  # fmt: skip
     text = json.dumps(given.model_dump(mode="json"), allow_nan=False)
     assert Sample.model_validate(json.loads(text)) == given
+
+
+@each_case(
+    ("given", "reference"),
+    [
+        ("a", "a"), (["a", "b"], ("a", "b")), (["a"], "a"),
+        ([], None), (None, None), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_reference_is_a_text_or_several_accepted_answers(given: Any, reference: object) -> None:
+    made = sample(reference=given)
+    assert made.reference == reference
+    assert Sample.model_validate(json.loads(json.dumps(made.model_dump(mode="json")))) == made
+
+
+def test_a_blank_accepted_answer_is_refused() -> None:
+    with pytest.raises(ValidationError, match="the value is blank"):
+        sample(reference=["a", " "])
+
+
+@each_case(
+    ("fields", "closest"),
+    [
+        # 2 * 1 / (2 + 3) against 2 * 1 / (2 + 1)
+        ({"response": "In 1890.", "reference": ["the year 1890", "1890"]}, "1890"),
+        ({"response": "Il dure 24 mois", "reference": ["12 mois", "24 mois"]}, "24 mois"),
+        (
+            {"response": "\u96fb\u6c60\u4e8c\u5341", "reference": ["\u4e09\u5341", "\u4e8c\u5341"]},
+            "\u4e8c\u5341",
+        ),
+        ({"response": "zzz", "reference": ["a", "b"]}, "a"),
+        ({"response": " ", "contexts": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
+        ({"ranking": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
+        ({"reference": ["a", "b"]}, "a"),
+        ({"response": "x", "reference": "a"}, "a"),
+        ({"response": "x"}, None),
+    ],
+)
+def test_the_closest_reference_shares_the_most_words(
+    fields: dict[str, Any], closest: str | None
+) -> None:
+    assert sample(**fields).closest_reference == closest
+
+
+def test_several_accepted_answers_in_one_cell_are_a_json_list() -> None:
+    assert sample(reference=["a", "\u00fc"]).reference_cell == '["a", "\u00fc"]'
+    assert sample(reference="a").reference_cell == "a"
+    assert sample().reference_cell is None

@@ -4,8 +4,11 @@ Unsafe characters are replaced by a visible mark. Letters of every script and em
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
+from unicodedata import category, normalize
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -122,3 +125,24 @@ def span(least: int | str, most: int | str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with a noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def plain(text: str) -> str:
+    folded = normalize("NFKC", normalize("NFKC", text).casefold())
+    return " ".join(folded.split())
+
+
+def words(text: str) -> list[str]:
+    return "".join(c if category(c)[0] in "LMN" else " " for c in plain(text)).split()
+
+
+@lru_cache(maxsize=64)  # all metrics of a row ask for the same
+def closest(texts: Sequence[str], other: str) -> str:
+    """Return the text with the most words in common with another (F1); of equals, the first."""
+
+    def similarity(text: str) -> list[float]:
+        one, two = words(text), words(other)
+        pairs = (one, two), ("".join(one), "".join(two))  # characters, in a script without spaces
+        return [(Counter(a) & Counter(b)).total() / max(len(a) + len(b), 1) for a, b in pairs]
+
+    return max(texts, key=similarity)

@@ -264,7 +264,7 @@ STORED_RESULTS = (
 """For commands that write a workbook of a stored run only if one is named."""
 
 COLUMNS = setting("columns")
-SHEET = setting("sheet")
+SHEET, HEADER_ROW = setting("sheet"), setting("header_row")
 
 FORMS = MappingProxyType(
     {

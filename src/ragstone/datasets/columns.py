@@ -5,47 +5,62 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
 from itertools import chain, islice
 
+from ragstone._internal.documents import by_name, plain_name
 from ragstone._internal.text import listing
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
+_SURE: Mapping[str, str] = {
+    "id": "sample_id query_id qid",
+    "query": "user_input question user_question user_query user_prompt frage pregunta domanda",
+    "history": "chat_history conversation_history",
+    "response": "actual_output generated_answer generated_response generated_texts llm_response "
+    "llm_answer model_answer model_response model_output predicted_answer bot_response",
+    "contexts": "retrieved_contexts retrieved_context retrieval_context retrieved_chunks "
+    "retrieved_documents retrieved_docs retrieved_passages retrieved_contents source_documents",
+    "ranking": "results retrieved_ids retrieved_doc_ids retrieved_context_ids",
+    "reference": "expected_output expected_answer expected_response ground_truth ground_truths "
+    "ground_truth_answer gt_answer reference_answer reference_answers reference_output "
+    "reference_outputs reference_response gold_answer gold_answers golden_answer golden_answers "
+    "correct_answer label_answer generation_gt erwartete_antwort respuesta_esperada "
+    "réponse_attendue risposta_attesa",
+    "reference_claims": "expected_facts key_facts",
+    "relevance": "point_ids reference_context_ids relevant_ids relevant_doc_ids gold_doc_ids "
+    "expected_doc_ids",
+    "tags": "metadata",
+}
+WEAK: Mapping[str, str] = {
+    "query": "input inputs prompt q questions instruction human",
+    "response": "prediction predictions predicted completion assistant answer output outputs "
+    "antwort respuesta réponse risposta",
+    "contexts": "context documents docs passages chunks ctxs sources evidence kontext kontexte "
+    "contexto contexte contesto",
+    "ranking": "doc_ids",
+    "reference": "answers expected gold golden truth ideal target targets",
+    "relevance": "context_doc_ids relevant_docs relevant_documents gold_doc gold_docs "
+    "reference_doc reference_docs expected_sources source_files retrieval_gt positive_ctxs qrels "
+    "relevant dok.-nr.",
+}
+"""Names that have other meanings too: used if no other column is the field, and if the values fit.
+"""
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "id": ("sample_id", "query_id", "qid"),
-    "query": ("user_input", "input", "question", "prompt"),
-    "history": ("chat_history",),
-    "response": ("actual_output", "answer", "output"),
-    "contexts": ("retrieved_contexts", "retrieval_context", "context", "retrieved_chunks"),
-    "ranking": ("results", "retrieved_ids"),
-    "reference": ("expected_output", "expected_answer", "ground_truth", "ground_truth_answer"),
-    "reference_claims": ("expected_facts", "key_facts"),
-    "relevance": ("point_ids", "reference_context_ids", "relevant_ids", "relevant_doc_ids"),
-    "tags": ("metadata",),
+    field: (*names.split(), *WEAK.get(field, "").split()) for field, names in _SURE.items()
 }
 """Sample field -> its other names. A column with any other name becomes a tag."""
+EITHER = ("answer", "output", "outputs", "antwort", "respuesta", "réponse", "risposta")
+"""Names of a response or of a reference: what stands beside them decides."""
+NOT_RETRIEVED = ("evolution_type", "episode_done", "scenario")
+"""Columns of test sets whose `contexts` were not retrieved: the answers were written from them."""
 
-CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {  # part of a Context -> its other names
-    "text": ("page_content", "content", "chunk", "context"),
-    "id": ("point_id", "doc_id", "document_id"),
-    "score": (),
-}
-
-CONVERSATIONS = ("messages", "conversation", "turns")  # all turns, which become a row each
+CONVERSATIONS = ("messages", "conversation", "conversations", "turns")  # a row for each turn
 MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
 
 
-@lru_cache(maxsize=2**17)  # a file has its names in every row
-def plain_name(name: str) -> str:
-    return re.sub(r"[\s_-]+", "", name).casefold()
-
-
-def by_name(aliases: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
-    return {plain_name(name): ours for ours, others in aliases.items() for name in (ours, *others)}
-
-
 FIELD_OF = by_name(ALIASES)  # plain name -> Sample field
-PART_OF = by_name(CONTEXT_ALIASES)  # plain name -> part of a Context
+WEAK_OF: Mapping[str, str] = {
+    plain_name(name): field for field, names in WEAK.items() for name in names.split()
+}
 
 
 def field_of(name: str) -> str | None:
@@ -71,8 +86,10 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
         matches: dict[str, list[str]] = {}
-        for column in columns:
-            if (field := field_of(column)) and field not in chosen:
+        taken = {*chosen.values()}
+        for column in (name for name in columns if name not in taken):
+            plain = plain_name(column)
+            if (field := FIELD_OF.get(plain)) and plain not in WEAK_OF and field not in chosen:
                 matches.setdefault(field, []).append(column)
         fields = {field: column for field, column in chosen.items() if column in columns}
         fields |= {field: names[0] for field, names in matches.items() if len(names) == 1}
@@ -113,12 +130,9 @@ def ambiguous(field: str, names: Sequence[str], *, row: int | None = None) -> Pr
 
 def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     seen = listing(columns) or "none"
-    names = ("query", *ALIASES["query"])
-    near = next(filter(None, (nearest(name, columns) for name in names)), None)
-    spelt = mapping("query", near or "COLUMN")
-    fix = f"did you mean {spelt}?" if near else spelt
-    fixes = "; ".join(filter(None, (fix, hint)))
-    return Problem(f"no query column found; the columns are {seen}", fixes)
+    return Problem(
+        f"no query column found; the columns are {seen}", hint or mapping("query", "COLUMN")
+    )
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:

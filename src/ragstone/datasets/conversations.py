@@ -5,27 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
+from ragstone._internal.documents import KNOWN_ROLES, PART_OF, ROLES, TOOLS, role_of, text_of
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.text import count
 from ragstone.datasets import values as cells
-from ragstone.datasets.columns import ALIASES, PART_OF, Layout, field_of, plain_name
+from ragstone.datasets.columns import ALIASES, Layout, field_of, plain_name
 from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
 from ragstone.errors import Problem
 
-_ENDS = ("", "message", "messagechunk")
-_ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
-ROLES: Mapping[str, frozenset[str]] = {  # Sample field -> roles of its author in a list of messages
-    "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
-    "response": _ANSWERING,
-    "reference": _ANSWERING,
-}
-_OTHERS = [f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS]
-_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
-"""All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
-_PLAIN = frozenset(("text", "input_text", "output_text"))  # other parts are thoughts or images
 _LISTS = ("messages", "input_messages", "output_messages")
-_TEXTS = ("content", "parts", "text", "kwargs", "message")
-_DEEPEST = 8  # how deep a message's text may be nested; real ones have 3 levels
 
 
 @dataclass
@@ -46,10 +34,11 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
     """Return the turns of a conversation; only the last one may have no response."""
     turns: list[Turn] = []
     early: list[dict[str, object]] = []  # after an answer, fields belong to the next question
+    tools: list[str] = []  # what tools returned, such as retrieved texts
     said: list[Mapping[str, str]] = []
     for message in messages:
-        role, text = _role(message), _text(message)
-        if role not in _KNOWN:
+        role, text = role_of(message), text_of(message)
+        if role not in KNOWN_ROLES:
             expected = "expected user, assistant, system or tool"
             raise ValueError(f"unknown message role {role!r}; {expected}")
         if role in ROLES["query"] and text:
@@ -64,11 +53,13 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             if turns:
                 turns[-1].response = text
         early.append(_fields(message))
+        if role in TOOLS and text:
+            tools.append(text)
         if turns and (turns[-1].response is None or (role in ROLES["response"] and text)):
-            _add_fields(turns[-1], early)
-            early = []
+            _add_fields(turns[-1], early, tools)
+            early, tools = [], list[str]()
     if turns:
-        _add_fields(turns[-1], early)
+        _add_fields(turns[-1], early, tools)
     return turns
 
 
@@ -81,7 +72,7 @@ def _fields(message: Mapping[str, object]) -> dict[str, object]:
     return {of: message[name] for of, name in names.items()}
 
 
-def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
+def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]], tools: Sequence[str]) -> None:
     for of, value in chain.from_iterable(each.items() for each in found):
         known = turn.fields.setdefault(of, value)
         if known != value and of != "contexts":
@@ -92,6 +83,9 @@ def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
                 for given in (known, value)
             )
             turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
+    if tools and "contexts" not in turn.fields:
+        listed = [cells.spelled(text) for text in tools]
+        turn.fields["contexts"] = listed[0] if isinstance(listed[0], list) else [*tools]
 
 
 def history(value: cells.Plain) -> list[Mapping[str, str]]:
@@ -113,8 +107,17 @@ def one_turn(value: object, field: str) -> object:
         return Unreadable(str(error))
     if field == "query":
         return turns[-1].query if turns else None
-    texts = [text for each in messages if _role(each) in ROLES[field] and (text := _text(each))]
+    texts = [text for each in messages if role_of(each) in ROLES[field] and (text := text_of(each))]
     return texts[-1] if texts else None
+
+
+def one_text(value: cells.Plain, field: str) -> object:
+    """Return the text of a message, or of a list of one; any other value as it is."""
+    if field != "query" and not isinstance(value, str) and messages_in(value) is not None:
+        return one_turn(value, field)
+    if isinstance(value, list) and len(value) == 1:
+        return value[0] if value[0] is None else one_text(value[0], field)
+    return (text_of(value) or value) if isinstance(value, dict) else value
 
 
 def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
@@ -210,32 +213,8 @@ def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
         found = next((found[name] for name in _LISTS if name in found), [found])
     if not is_list(found) or not found:
         return None
-    messages = [item for item in found if is_object(item) and _role(item)]
+    messages = [item for item in found if is_object(item) and role_of(item)]
     return messages if len(messages) == len(found) else None
-
-
-def _role(message: Mapping[str, object]) -> str:
-    """Return a message's role in lower case; other objects have a type, too, but no known role."""
-    inner = message.get("kwargs", message.get("message"))
-    named = inner if is_object(inner) else message
-    if not any(name in named for name in _TEXTS):
-        return ""
-    if isinstance(role := named.get("role"), str):
-        return role.casefold()
-    kind = named.get("type")
-    return kind.casefold() if isinstance(kind, str) and kind.casefold() in _KNOWN else ""
-
-
-def _text(value: object, depth: int = 0) -> str:
-    if isinstance(value, str):
-        return value
-    if depth <= _DEEPEST and is_list(value):
-        return "".join(_text(part, depth + 1) for part in value)
-    if depth <= _DEEPEST and is_object(value):
-        kind = value.get("type")
-        if not depth or not isinstance(kind, str) or kind.casefold() in _PLAIN | _KNOWN:
-            return next((text for n in _TEXTS if (text := _text(value.get(n), depth + 1))), "")
-    return ""
 
 
 def pair_texts(

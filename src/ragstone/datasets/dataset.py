@@ -1,50 +1,69 @@
 """Data sets: rows of a file, or of Python, as Samples. All problems are reported together."""
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from operator import eq
 from os import PathLike
 from pathlib import Path
 from random import Random
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ragstone._internal.text import count, one_line
 from ragstone.datasets import arrow as columnar
 from ragstone.datasets import columns as naming
 from ragstone.datasets import excel, text_files
 from ragstone.datasets import values as cells
+from ragstone.datasets.choice import Answers, Choice, propose_query
 from ragstone.datasets.columns import Layout
-from ragstone.datasets.conversations import history, split_conversations
-from ragstone.datasets.detect import RESPONSES, shape_records
+from ragstone.datasets.conversations import history, messages_in, one_text, split_conversations
+from ragstone.datasets.detect import COMPLETE, IN_PARTS, RESPONSES, shape_records
 from ragstone.datasets.frames import Model
+from ragstone.datasets.number_formats import Shown
 from ragstone.datasets.responses import MODES, Failures, absences, failed_calls
-from ragstone.datasets.table import File, FileRows, Merged, Record, Table, records_in
+from ragstone.datasets.table import File, FileRows, Merged, Record, Table, is_blank, records_in
 from ragstone.datasets.table import Row as TableRow
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.types.config import Source
+from ragstone.types.config import ReadField, Source
 from ragstone.types.row import LazySequence, Row
-from ragstone.types.sample import Sample
+from ragstone.types.sample import Context, Message, Sample
 
 T = TypeVar("T")
 
+
+def _said(value: cells.Plain, field: str) -> cells.Plain:
+    text = cells.normalize_cell(one_text(value, field))
+    return "" if text is None else text
+
+
+def _expected(value: cells.Plain) -> cells.Plain:
+    if isinstance(value, dict) and "answer_start" in value:  # of SQuAD
+        return value
+    if isinstance(value, list) and messages_in(value) is None:
+        return [item and _said(item, "reference") for item in value]
+    return _said(value, "reference")
+
+
 READERS: Mapping[str, Callable[[cells.Plain], object]] = {
     "id": cells.sample_id,
-    "query": cells.query,
+    "query": lambda value: cells.query(_said(value, "query")),
     "history": history,
-    "response": cells.text,
+    "response": lambda value: cells.text(_said(value, "response")),
+    "relevance": cells.relevance,
     "contexts": cells.contexts,
     "ranking": cells.ranking,
-    "reference": cells.text,
+    "reference": lambda value: cells.accepted_answers(_expected(value)),
     "reference_claims": cells.claims,
-    "relevance": cells.relevance,
 }
 """Sample field -> the function that reads its value; `tags` are in several columns."""
+TEXTS = READERS.keys() - {"id", "ranking", "relevance"}
 NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 
 
@@ -52,14 +71,39 @@ NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 class Contents:
     fields: frozenset[str] = frozenset()  # that any of the samples has
     tags: tuple[str, ...] = ()  # the names of their tags
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])  # of the samples with a field
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])  # its first value
+    columns: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    notes: tuple[str, ...] = ()  # how odd values were read
+    several: int = 0  # samples with several accepted answers
+    numbered: frozenset[int] = frozenset()  # rows to leave out: they have only a running number
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":
-        fields, tags = set[str](), dict[str, None]()
+        counts, tags, examples = Counter[str](), dict[str, None](), dict[str, str]()
+        several = 0
         for sample in samples:
-            fields.update(name for name, value in sample if value is not None)
+            several += isinstance(sample.reference, tuple)
+            for name, value in sample:
+                if value is not None:
+                    counts[name] += 1
+                if name not in examples and value:
+                    examples[name] = _example(value)
             tags.update(dict.fromkeys(sample.tags))
-        return cls(frozenset(fields), tuple(tags))
+        return cls(frozenset(counts), tuple(tags), counts, examples, several=several)
+
+
+def _example(value: object) -> str:
+    first, others = value, 0
+    if isinstance(value, Mapping | tuple):
+        items = [*cast("Iterable[object]", value)]
+        first, others = items[0], len(items) - 1
+    if isinstance(first, Context):
+        first = first.text or first.id or ""
+    if isinstance(first, Message):
+        first = first.content
+    shown = one_line(str(first), 60)
+    return f"{shown} (and {others} more)" if others else shown
 
 
 class Layouts:
@@ -92,7 +136,11 @@ class Layouts:
         self._chosen = naming.resolve_columns(mapped, valid) if self._has_records else {}
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._odd: dict[tuple[str, str], set[int]] = {}  # column and how it was read -> rows
+        self.numbered = set[int]()  # rows with only a running number
         whole = Layout.of(valid, self._chosen)
+        alternatives = {field: " or ".join(names) for field, names in whole.ambiguous.items()}
+        self.columns = {**alternatives, **whole.fields}
         self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
 
     def of(self, record: Record) -> Layout:
@@ -106,13 +154,42 @@ class Layouts:
             self._ambiguous.setdefault(match, record.row)
         return layout
 
+    def given(self, record: Record, layout: Layout) -> Record:
+        """Return a record in which words for missing values are missing, and note odd values."""
+        for name in record.nan:
+            if naming.field_of(name) or name in self._chosen.values():
+                self._odd.setdefault((name, "NaN is read as missing"), set()).add(record.row)
+        for column in (layout.fields[name] for name in TEXTS & layout.fields.keys()):
+            value, how = record.values.get(column), ""
+            word = value.strip() if isinstance(value, str) else ""
+            if word in cells.NOT_GIVEN and not self._own:
+                how = f"{word} is read as missing"
+                record = replace(record, values={**record.values, column: None})
+            elif word in cells.UNCLEAR:
+                how = f"{word} is read as text; leave it out if the value is missing"
+            elif isinstance(value, Shown) and value.text != str(value.value):
+                how = "numbers and dates are read as an English Excel displays them"
+            if how:
+                self._odd.setdefault((column, how), set()).add(record.row)
+        return record
+
+    def notes(self, unit: str) -> tuple[str, ...]:
+        return tuple(
+            f"column {column}: {how} ({count(len(rows), 'cell')}, first in {unit} {min(rows)})"
+            for (column, how), rows in sorted(self._odd.items())
+        )
+
     def without_query(self, record: Record) -> str:
-        names = [repr(name) for name, value in record.values.items() if value is not None]
+        given = {name: value for name, value in record.values.items() if value is not None}
+        is_tag = given.keys().isdisjoint(self.of(record).fields.values())
+        if not self._own and is_tag and all(map(cells.is_number, given.values())):
+            self.numbered.add(record.row)
+        names = [*map(repr, given)]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
         return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
 
-    def problems(self, near: str) -> list[Problem]:
+    def problems(self, table: Table) -> list[Problem]:
         """Return what is wrong with the names of columns, in the rows that were read until now."""
         if self._invalid or not self._has_records:
             return self._invalid
@@ -122,7 +199,8 @@ class Layouts:
             if self.queries or field != "query"
         ]
         if self.queries and not self.query:
-            found.insert(0, naming.no_query(self._columns, near))
+            hint = table.other_sheets or propose_query(table)
+            found.insert(0, naming.no_query(self._columns, hint))
         return found
 
 
@@ -171,9 +249,9 @@ def samples_in(
     file: str,
     *,
     columns: Mapping[str, str],
-    near: str = "",  # a hint if no query column is found
     read_as: str = "",  # the detected format
     queries: bool = True,
+    unclear: Sequence[Problem] = (),  # what is unclear about the columns
 ) -> tuple[Sequence[Sample], Contents]:
     """Return the rows of a table as Samples, and what they have; InputError has all problems."""
     rows = table.rows
@@ -193,9 +271,13 @@ def samples_in(
                     stored.append(sample)
                 yield sample
 
-    contents = Contents.of(valid_samples())
+    contents = replace(
+        Contents.of(valid_samples()), columns=layouts.columns, notes=layouts.notes(table.unit)
+    )
+    if contents.fields and layouts.numbered:
+        return (), replace(contents, numbered=frozenset(layouts.numbered))
     in_rows += _repeated_ids(hashes, _read(rows, numbers, layouts), table.unit)
-    problems = [*layouts.problems(near or table.other_sheets), *in_rows]
+    problems = [*layouts.problems(table), *unclear, *in_rows]
     if not rows:
         fixes = filter(None, ("add at least one row with a query", table.other_sheets))
         problems = [Problem("there are no rows", ", or ".join(fixes))]
@@ -239,8 +321,8 @@ def _read(rows: Iterable[TableRow], numbers: Iterable[int], layouts: Layouts) ->
 class _Row:
     def __init__(self, record: Record, layouts: Layouts) -> None:
         self.problems: list[Problem] = []
-        self._record = record
         self._layout = layouts.of(record)
+        self._record = layouts.given(record, self._layout)
         self._layouts = layouts
         self.id: str | None = None
 
@@ -251,6 +333,8 @@ class _Row:
             if column is None or (name == "query" and not self._layouts.queries):
                 continue
             ids = name in ("id", "ranking", "relevance")
+            if name in ("contexts", "ranking"):  # whose random ids count beside such relevant ids
+                reader = partial(cast("Any", reader), known=fields.get("relevance", ()))
             if (value := self._read(column, reader, ids=ids)) is not None:
                 fields[name] = value
                 self.id = str(value) if name == "id" else self.id
@@ -289,12 +373,11 @@ class _Row:
         return tags
 
     def _read(
-        self, column: str, reader: Callable[[cells.Plain], T | None], *, ids: bool = False
+        self, column: str, reader: Callable[[cells.Plain], T | None], *, ids: bool | None = None
     ) -> T | None:
         given = self._record.values.get(column)
         try:
-            if ids:
-                cells.refuse_date(given)
+            given = given if ids is None else cells.in_field(given, ids=ids)
             value = cells.normalize_cell(given)
             return None if value is None else reader(value)
         except ValueError as error:
@@ -317,6 +400,7 @@ LOADERS: Mapping[str, Callable[[File, int | None], Table]] = {
     **dict.fromkeys(columnar.SUFFIXES, columnar.read),
 }
 """Suffix -> reader; workbooks are separate, because they have sheets."""
+HEADED = (*WORKBOOKS, ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -331,6 +415,7 @@ class Dataset:
     # fields that count as given even if no sample has them, because calls for them failed
     # or because these samples are part of a larger set
     known: frozenset[str] = frozenset()
+    places: Sequence[int] = ()  # of their rows in Python, from 0
 
     @cached_property
     def contents(self) -> Contents:
@@ -342,18 +427,21 @@ def load(
     path: str | PathLike[str],
     *,
     sheet: str | None = None,
+    header_row: int | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
     queries: bool = True,
+    answers: Answers = "response",
 ) -> Dataset:
     """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML, or Arrow's columns.
 
     Exports of other tools are detected by their field names. A folder may be one that Hugging
     Face datasets saved. `columns` is Sample field -> column, if the names differ; `limit` reads
     only the first rows, `sample` draws that many rows at random, in the order of the file: the same
-    for the same `seed`. Without `queries` rows need no query.
+    for the same `seed`. Without `queries` rows need no query. `answers` is what a column such as
+    `answer` is beside a question alone: with `ask`, an error asks for `columns`.
 
     Raises:
         UsageError: the file, sheet or column does not exist, the format is not supported, or
@@ -362,7 +450,7 @@ def load(
     """
     path = Path(path)
     _check_selection(limit, sample)
-    file, table = read_table(path, sheet=sheet, limit=limit)
+    file, table = read_table(path, sheet=sheet, header_row=header_row, limit=limit)
     found = _dataset_of(
         table,
         file.name,
@@ -371,6 +459,7 @@ def load(
         sample=sample,
         seed=seed,
         queries=queries,
+        answers=answers,
     )
     fingerprint = None if table.end == 0 else file.fingerprint(table.end)
     update = {"fingerprint": fingerprint, "path": str(path)}
@@ -386,25 +475,42 @@ def _dataset_of(
     sample: int | None,
     seed: int,
     queries: bool = True,
+    answers: Answers = "response",
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
     mapped = set(map(naming.field_of, columns))
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
+    table = found.table
+    given = {naming.field_of(name) or name: column for name, column in columns.items()}
+    choice = None
+    if not (found.shape and found.shape.name in COMPLETE):
+        known = found.shape is not None and found.shape.name != IN_PARTS
+        fixed = {*given, *(["response"] if known else [])}
+        choice = Choice(table, {**detected, **given}, fixed=fixed, answers=answers)
+        detected = {of: name for of, name in {**detected, **choice.fields}.items() if name}
+        table = table.renamed(choice.renamed) if choice.renamed else table
     chosen = {**detected, **columns}
-    table = split_conversations(found.table, chosen)
-    if table is not found.table:
+    read = table
+    table = split_conversations(table, chosen)
+    if table is not read:
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)
     read_as = found.shape.name if found.shape else ""
-    samples, contents = samples_in(
-        table,
-        name,
+    read = partial(
+        samples_in,
         columns=chosen,
-        near=found.near,
         read_as=read_as,
         queries=queries,
+        unclear=choice.problems if choice else (),
     )
+    samples, contents = read(table, name)
+    if left := contents.numbered:
+        rows = enumerate(table.rows)
+        table = _picked(table, [at for at, row in rows if getattr(row, "row", None) not in left])
+        number = f"{count(len(left), 'row')}, first in {table.unit} {min(left)}"
+        table = replace(table, notes=(*table.notes, f"ignored, only numbers: {number}"))
+        samples, contents = read(table, name)
 
     # Failed calls that the data records.
     saved = read_as == RESPONSES
@@ -416,7 +522,9 @@ def _dataset_of(
         errors = {index: row.errors for index, row in records if row.errors}
         failures = failed_calls(samples, errors, asked=asked)
     unused = naming.unused_columns(contents.fields, contents.tags)
-    notes = (*table.notes, *unused)
+    notes = (*table.notes, *contents.notes, *(choice.notes if choice else ()), *unused)
+    if n := contents.several:
+        notes += (f"{n:,} reference{' has' if n == 1 else 's have'} several accepted answers",)
     if failures:
         if isinstance(samples, FileSamples):
             made = copy(samples)
@@ -428,51 +536,75 @@ def _dataset_of(
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the data: {len(failures)}{also}")
     drawn_as = None if sample is None else f"{sample:,} rows, seed {seed}"
+    in_memory = () if isinstance(table.rows, FileRows) else table.rows
     return Dataset(
         made,
-        Source(name=name, rows=len(samples), notes=notes, sample=drawn_as),
+        Source(
+            name=name,
+            rows=len(samples),
+            notes=notes,
+            sample=drawn_as,
+            fields=tuple(
+                ReadField(
+                    field=of,
+                    column=contents.columns.get(of, of),
+                    rows=contents.counts[of],
+                    example=contents.examples.get(of, ""),
+                )
+                for of in Sample.model_fields
+                if of in contents.counts and of not in ("id", "tags")
+            ),
+            tags=contents.tags,
+        ),
         collected=saved,
-        absent=absences(mode, name) if saved else {},
+        absent=absences(mode, name) if saved or not choice else choice.absent,
         failures=failures,
         known=frozenset(chain.from_iterable(failures.values())),
+        places=[record.row - 1 for record in records_in(in_memory)],
     )
 
 
 def draw_rows(table: Table, number: int, seed: int) -> Table:
     """Draw rows without replacement; `random()` is the same for a seed in any Python."""
     rows = table.rows
-    count = len(rows.places) if isinstance(rows, FileRows) else len(rows)
+    total = len(rows.places) if isinstance(rows, FileRows) else len(rows)
     uniform, places = Random(seed).random, array("q")  # noqa: S311 - no secrets
-    for place in range(count):
-        if uniform() * (count - place) < number - len(places):
+    for place in range(total):
+        if uniform() * (total - place) < number - len(places):
             places.append(place)
+    note = f"{number:,} of {total:,} rows, drawn at random with seed {seed}"
+    if number >= total:
+        note = f"all {total:,} rows are used, because there are no more than sample={number}"
+    return replace(_picked(table, places), notes=(*table.notes, note))
+
+
+def _picked(table: Table, places: Sequence[int]) -> Table:
+    rows, numbers = table.rows, table.numbers or range(1, len(table.rows) + 1)
     if isinstance(rows, FileRows):
-        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)))
+        there = rows.places  # without a last row that is a problem
+        picked = rows.chosen(array("q", (there[at] for at in places if at < len(there))))
     else:
-        drawn = [rows[place] for place in places]
-    numbers = table.numbers or range(1, count + 1)
-    note = f"{number:,} of {count:,} rows, drawn at random with seed {seed}"
-    if number >= count:
-        note = f"all {count:,} rows are used, because there are no more than sample={number}"
-    return replace(
-        table,
-        rows=drawn,
-        numbers=array("q", map(numbers.__getitem__, places)),
-        notes=(*table.notes, note),
-    )
+        picked = [rows[place] for place in places]
+    return replace(table, rows=picked, numbers=array("q", map(numbers.__getitem__, places)))
 
 
 def read_table(
-    path: Path, *, sheet: str | None = None, limit: int | None = None
+    path: Path,
+    *,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    limit: int | None = None,
 ) -> tuple[File, Table]:
     is_folder = False
     with suppress(OSError, ValueError):  # which `File.at` reports
         is_folder = path.is_dir()
     if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
         raise UsageError(f"{path.name} has no sheets; remove sheet {sheet}")
+    if header_row is not None and (is_folder or path.suffix.lower() not in HEADED):
+        raise UsageError(f"{path.name} has no header; remove header row {header_row}")
     if is_folder:
         return columnar.read_folder(path, limit)
-    file = File.at(path)
+    file = File.at(path, header_row)
     if file.suffix in WORKBOOKS:
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:
@@ -532,20 +664,24 @@ def samples_of(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
+    answers: Answers = "response",
 ) -> Dataset:
     """Return a data set of rows in Python; a mapping is read like an object of a JSON file.
 
     So is a Pydantic model. Values may be NumPy's, and NaN is missing, as in rows of a pandas frame.
-    The options are as in `load`; `columns` does not apply to Samples.
+    The options are as in `load`; `columns` does not apply to Samples. Blank rows are left out.
     """
     _check_selection(limit, sample)
+    rows = Table.of(islice(records, limit)).rows
+    blank = [isinstance(r, Record) and is_blank([*(r.values.values() or "-")]) for r in rows]
     return _dataset_of(
-        Table.of(islice(records, limit)),
+        Table([row for row, left_out in zip(rows, blank, strict=True) if not left_out]),
         name,
         columns=columns or {},
         limit=limit,
         sample=sample,
         seed=seed,
+        answers=answers,
     )
 
 

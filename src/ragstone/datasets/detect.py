@@ -1,23 +1,29 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeGuard
 
+from ragstone._internal.documents import ROLES
+from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets import conversations
-from ragstone.datasets.columns import ALIASES, plain_name
+from ragstone.datasets.columns import ALIASES, FIELD_OF, WEAK_OF, field_of, plain_name
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
-from ragstone.datasets.table import FileRows, Record, Row, Table, mapped, records_in
+from ragstone.datasets.table import FIRST, FileRows, Record, Row, Table, mapped, records_in
 from ragstone.datasets.traces import traces
-from ragstone.datasets.values import object_in, spelled
+from ragstone.datasets.values import decoded, object_in, spelled, split_joined
 
 ONLY = ".*"  # suffix of a column's name for the only part of an object
 RESPONSES = "saved responses"
 SPANS = "spans"
 PROMPTFOO = "promptfoo results"
+IN_PARTS = "inputs and outputs"
+COMPLETE = ("rows of ragstone", RESPONSES, SPANS)  # whose columns are all known
+LANGFUSE = "Langfuse dataset items or observations"
 
 
 @dataclass(frozen=True)
@@ -39,24 +45,47 @@ class Shape:
     cause: str = "error"  # the column with the reason of a failed call
     within: tuple[str, ...] = ()  # columns with a row's parent; rows with one are not samples
 
-    def missing(self, names: Iterable[str]) -> list[str]:
-        plain = set(map(plain_name, names))
-        return [
-            " or ".join(group) for group in self.needs if not plain & set(map(plain_name, group))
-        ]
+    def fits(self, names: AbstractSet[str]) -> bool:
+        return all(not names.isdisjoint(map(plain_name, group)) for group in self.needs)
 
 
 def _or_ours(name: str, of: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, of, *ALIASES[of])))
 
 
-def _within(part: str, *fields: str) -> tuple[str, ...]:
-    return tuple(f"{part}.{name}" for of in fields for name in (of, *ALIASES[of]))
+def _within(parts: Sequence[str], *fields: str) -> tuple[str, ...]:
+    names = [name for of in fields for name in (of, *ALIASES[of])]
+    return tuple(f"{part}.{name}" for part in parts for name in names)
 
 
-def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
-    return (part, *_within(part, *fields), f"{part}{ONLY}")
+def _whole(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable((part, f"{part}{ONLY}") for part in parts))
 
+
+_ASKED = ("inputs", "input", "item", "vars", "prompt")
+_MADE = ("outputs", "output", "sample", "prediction")
+_EXPECTED = ("expectations", "reference_outputs", "reference", "expected_output")
+"""Columns with objects whose parts are the fields of a sample."""
+_OPENED = (*_ASKED, *_MADE, *_EXPECTED)
+_OPENED_PLAIN = frozenset(map(plain_name, _OPENED))
+_TEXTS = ("output_text", "text")  # in outputs of OpenAI's evals and of Bedrock
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "query": _within(_ASKED, "query") + _whole(_ASKED),
+    "history": _within(_ASKED, "history"),
+    "response": (
+        *_within((*_MADE, *_ASKED), "response"),
+        *(f"{part}.{name}" for part in _MADE for name in _TEXTS),
+        *_whole(_MADE),
+    ),
+    "contexts": _within((*_MADE, *_ASKED), "contexts"),
+    "reference": (
+        *_within((*_EXPECTED, *_ASKED), "reference"),
+        *_within(_EXPECTED, "response"),
+        *_whole(_EXPECTED),
+    ),
+    "reference_claims": _within(_EXPECTED, "reference_claims"),
+    "relevance": _within((*_EXPECTED, *_ASKED), "relevance"),
+}
 
 SHAPES = (  # all known shapes; the first one whose needed names a file has is used
     Shape(
@@ -114,86 +143,62 @@ SHAPES = (  # all known shapes; the first one whose needed names a file has is u
         },
         joined=("contexts", "reference_claims"),
     ),
-    Shape(
-        "RAGChecker results",
-        needs=(("query",), ("gt_answer", "retrieved_context")),
-        columns={
-            "contexts": _or_ours("retrieved_context", "contexts"),
-            "reference": _or_ours("gt_answer", "reference"),
-        },
-    ),
     Shape(PROMPTFOO, needs=(("vars",), ("response", "gradingResult"), ("provider", "promptId"))),
     Shape(
         "LangSmith runs",
         needs=(("inputs",), ("outputs",), ("run_type",)),
-        columns={
-            "id": ("id", "run_id"),
-            "query": _whole_or_within("inputs", "query"),
-            "response": _whole_or_within("outputs", "response"),
-            "contexts": (*_within("outputs", "contexts"), "outputs.documents", "inputs.context"),
-        },
-        opened=("inputs", "outputs"),
+        columns={"id": ("id", "run_id"), **_PARTS},
+        opened=_OPENED,
         chat=True,
         errors={"error": ANY, "status": "error"},
         within=("parent_run_id",),
     ),
     Shape(
         "LangSmith examples",
-        needs=(("inputs",), ("outputs",)),
+        needs=(("inputs",), ("outputs",), ("dataset_id", "source_run_id")),
         columns={
-            "query": _whole_or_within("inputs", "query"),
-            "reference": _whole_or_within("outputs", "reference", "response"),
-            "contexts": _within("inputs", "contexts"),
+            **_PARTS,
+            "reference": (*_within(("outputs",), "reference", "response"), *_whole(("outputs",))),
+            "response": (),
         },
-        opened=("inputs", "outputs"),
+        opened=_OPENED,
         chat=True,
     ),
     Shape(
-        "Langfuse dataset items or observations",
+        LANGFUSE,
         needs=(
             ("input",),
             ("expectedOutput", "output"),
             ("datasetId", "datasetName", "sourceTraceId", "traceId", "projectId", "htmlPath"),
         ),
-        columns={
-            "query": _whole_or_within("input", "query"),
-            "response": _whole_or_within("output", "response"),
-            "reference": _whole_or_within("expectedOutput", "reference", "response"),
-            "contexts": (*_within("input", "contexts"), *_within("output", "contexts")),
-            "tags": ("metadata",),
-        },
-        opened=("input", "output", "expectedOutput"),
+        columns={**_PARTS, "tags": ("metadata",)},
+        opened=_OPENED,
         chat=True,
         errors={"level": "error"},
         cause="statusMessage",
         within=("parentObservationId",),
     ),
     Shape(
+        "Phoenix questions whose reference is the retrieved contexts",
+        needs=(("context.span_id", "context.trace_id"), ("input",), ("reference",)),
+        columns={"contexts": ("reference",)},
+    ),
+    Shape(
         SPANS,
         needs=(
-            ("resourceSpans", "scopeSpans", "context.trace_id", "parent_id"),
+            ("resourceSpans", "scopeSpans", "context.trace_id", "parent_id", "trace_id"),
             ("resourceSpans", "scopeSpans", "attributes", "attributes.input.value", "span_kind"),
         ),
     ),
+    Shape(
+        IN_PARTS,  # of MLflow, LangSmith, Azure AI, Opik, OpenAI's evals, Bedrock and others
+        needs=(tuple(f"{part}." for part in _ASKED),),
+        columns=_PARTS,
+        opened=_OPENED,
+        chat=True,
+        errors={"error": ANY},
+    ),
 )
-
-
-def describe_nearest(names: Iterable[str]) -> str:
-    names = tuple(names)
-    if {"vars", "assert"} <= set(names):
-        return (
-            "evaluate a promptfoo configuration with `ragstone run FILE`, or use the results that "
-            "`promptfoo eval -o results.json` writes"
-        )
-    compared = [(shape, shape.missing(names)) for shape in SHAPES]
-    near = [(shape, missing) for shape, missing in compared if len(missing) < len(shape.needs)]
-    near.sort(key=lambda pair: len(pair[1]) / len(pair[0].needs))
-    needs = "; ".join(f"{shape.name} also need {' and '.join(missing)}" for shape, missing in near)
-    rest = ", ".join(shape.name for shape, missing in compared if len(missing) == len(shape.needs))
-    if not needs:
-        return f"compared with: {rest}"
-    also = f"; also compared: {rest}" if rest else ""
-    return f"of the other known formats, {needs}{also}"
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,6 @@ class ShapedRecords:
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
-    near: str = ""  # a hint if no query column is found
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
@@ -209,11 +213,16 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     rows, some = table.rows, table.rows
     if not isinstance(rows, FileRows) or rows.is_small:
         some = rows[:limit]
-    names = table.names or dict.fromkeys(
-        chain.from_iterable(each.values for each in records_in(some))
-    )
-    shape = next((shape for shape in SHAPES if not shape.missing(names)), None)
+    names = _names_of(table, some)
     named = tuple(named)
+    shape = _shape_of(names, some)
+    if shape is None and (inner := _unnested(some)) is not None:
+        path, rows = inner
+        note = f"one row for each of {path}"
+        table = Table(rows, unit=table.unit, notes=(*table.notes, note), beside=table.beside)
+        some = rows[:limit]
+        names = _names_of(table, some)
+        shape = _shape_of(names, some)
     if shape is not None and shape.name in (SPANS, PROMPTFOO):
         rows = rows.unlimited().in_memory() if isinstance(rows, FileRows) else rows
         records = list(records_in(rows))
@@ -228,12 +237,61 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
         parts = tuple(n for n in parts if any(n in row.values for row in records_in(some)))
     columns = table.columns and (*table.columns, *parts)
     if shape is None:
-        table = replace(table, rows=some, columns=columns, names=None if parts else tuple(names))
-        near = describe_nearest(names) if names and table.sheet is None else ""
-        return ShapedRecords(table, near=near)
+        names = None if parts else tuple(names)
+        return ShapedRecords(replace(table, rows=some, columns=columns, names=names))
     if isinstance(some, FileRows) and shape.name == RESPONSES:
         some = some.in_memory()
     return _with_shape(replace(table, columns=columns), some, shape, named=named)
+
+
+def _names_of(table: Table, rows: Sequence[Row]) -> Collection[str]:
+    records = chain.from_iterable(each.values for each in records_in(rows))
+    return table.names or dict.fromkeys(records)
+
+
+def _shape_of(names: Iterable[str], rows: Sequence[Row]) -> Shape | None:
+    """A name with a point at its end is that of an object with parts, such as `inputs.`."""
+    named = {name: plain_name(name) for name in names}
+    plain = {*named.values()}
+    asked = any(FIELD_OF.get(name) == "query" and name not in WEAK_OF for name in plain)
+    plain |= {f"{name.partition('.')[0]}." for name in plain if "." in name}
+    opened = {name: f"{short}." for name, short in named.items() if short in _OPENED_PLAIN}
+    for record in islice(records_in(rows) if opened else (), FIRST):
+        values = {short: record.values.get(name) for name, short in opened.items()}
+        plain |= {
+            short
+            for short, value in values.items()
+            if object_in(value) is not None and conversations.messages_in(value) is None
+        }
+    known = (shape for shape in SHAPES if not (asked and shape.name == IN_PARTS))
+    return next((shape for shape in known if shape.fits(plain)), None)
+
+
+def _unnested(rows: Sequence[Row], path: str = "") -> tuple[str, list[Row]] | None:
+    """Make a row of each record in the only list of records that each row has, such as SQuAD's."""
+    records = list(islice(records_in(rows), FIRST))
+    lists = dict.fromkeys(
+        name
+        for record in records
+        for name, value in record.values.items()
+        if is_list(value) and value and all(map(is_object, value))
+        if conversations.messages_in(value) is None and field_of(name) is None
+    )
+    fields = {field_of(name) for record in records for name in record.values}
+    is_large = isinstance(rows, FileRows) and not rows.is_small
+    if len(lists) != 1 or "query" in fields or is_large:
+        return (path, list(rows)) if path else None
+    name = next(iter(lists))
+    inner: list[Row] = []
+    for row in rows:
+        if not isinstance(row, Record):
+            inner.append(row)
+            continue
+        rest = {other: value for other, value in row.values.items() if other != name}
+        found = row.values.get(name)
+        parts = [part for part in found if is_object(part)] if is_list(found) else []
+        inner += [Record(row.row, {**rest, **part}) for part in parts]
+    return _unnested(inner, f"{path}.{name}" if path else name)
 
 
 def _with_shape(
@@ -244,9 +302,11 @@ def _with_shape(
     outer, there = array("q"), dict[str, str]()
     filled, joined = set[str](), set[str]()
     removed = dict[str, None]()
+    instead = _inner_with_input(rows, within) if within else {}
     for place, row in enumerate(rows):
         if isinstance(row, Record):
-            if within & _filled(row.values).keys():
+            nested = within & _filled(row.values).keys() and place not in instead.values()
+            if nested or place in instead:
                 continue
             opened = _open_objects(row, shape)
             there |= {plain_name(name): name for name in opened}
@@ -328,8 +388,8 @@ class _AsSample:
         for joined in shape.joined:
             text = values.get(column := picked.get(joined, ""))
             if _is_joined(text):
-                values[column] = [piece for part in text.split("|") if (piece := part.strip())]
-        for role in conversations.ROLES.keys() & picked.keys() if shape.chat else ():
+                values[column] = split_joined(text)
+        for role in ROLES.keys() & picked.keys() if shape.chat else ():
             given = values.get(column := picked[role])
             if role == "query" and (before := conversations.history_before(given)):
                 values["history"] = before
@@ -339,6 +399,21 @@ class _AsSample:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
         error = error_in(record, shape.errors, shape.cause)
         return Record(record.row, values, failed_fields(error))
+
+
+def _inner_with_input(rows: Sequence[Row], within: Collection[str]) -> dict[int, int]:
+    """Return the place of an outer row without an input -> the first row of its trace with one."""
+    outer, inner = dict[object, int](), dict[object, int]()
+    for place, row in enumerate(rows):
+        filled = _filled(row.values) if isinstance(row, Record) else {}
+        if not isinstance(row, Record) or "traceid" not in filled:
+            continue
+        trace, has_input = row.values[filled["traceid"]], not filled.keys().isdisjoint(_ASKED)
+        if has_input and not filled.keys().isdisjoint(within):
+            inner.setdefault(trace, place)
+        elif not has_input:
+            outer[trace] = place
+    return {outer[trace]: inner[trace] for trace in outer.keys() & inner.keys()}
 
 
 def _filled(values: Mapping[str, object]) -> dict[str, str]:
@@ -351,7 +426,7 @@ def _open_objects(record: Record, shape: Shape) -> dict[str, object]:
     for name, value in record.values.items():
         parts = object_in(value) if plain_name(name) in names else None
         if parts is None or (shape.chat and conversations.messages_in(parts) is not None):
-            values[name] = value
+            values[name] = decoded(value) if plain_name(name) in names else value
         else:
             values |= {f"{name}.{part}": inner for part, inner in parts.items()}
     return values
@@ -364,7 +439,9 @@ def _columns_there(shape: Shape, there: Iterable[str]) -> dict[str, list[str]]:
         known: list[str] = []
         for column in map(plain_name, columns):
             if column.endswith(ONLY):  # `inputs.*` is the only part of `inputs`
-                parts = [name for name in there if name.startswith(column.removesuffix("*"))]
+                start = column.removesuffix("*")  # `inputs.`
+                parts = [name for name in there if name.startswith(start)]
+                parts = parts if "." not in "".join(parts).removeprefix(start) else []
                 known += parts if len(parts) == 1 else []
             elif column in there:
                 known.append(column)

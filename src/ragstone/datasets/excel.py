@@ -18,6 +18,7 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, Shee
 
 from ragstone._internal.files import unpacked_limit
 from ragstone.datasets import table
+from ragstone.datasets.number_formats import BUILT_IN, Shown
 from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
@@ -82,6 +83,25 @@ class Archive:
         texts = [target.lower() for kind, _, target in relations if kind.endswith("/sharedStrings")]
         return sheets, sorted({*texts, "xl/sharedstrings.xml"} & self._parts.keys())
 
+    def formats(self) -> Sequence[str | None]:
+        """Return the number format of each style of cells; None if Excel's region decides it."""
+        codes, styles = {**BUILT_IN}, list[str]()
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            match tag.rpartition(":")[2]:
+                case "numFmt" if not styles:  # those below are of conditional formats
+                    codes[attributes["numFmtId"]] = attributes["formatCode"]
+                case "cellXfs":
+                    styles.clear()  # those of named styles
+                case "xf":
+                    styles.append(attributes.get("numFmtId", "0"))
+                case _:
+                    pass
+
+        if "xl/styles.xml" in self._parts:
+            _parse(self.read("xl/styles.xml"), start)
+        return [codes.get(style) for style in styles]
+
     def read(self, part: str) -> bytes:
         return self._zip.read(self._parts[part.lower()])
 
@@ -136,11 +156,15 @@ class SheetScan:
     rows: int = 0
     columns: int = 0
     errors: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    styled: list[tuple[int, int, int, str]] = field(  # row, column, style and number
+        default_factory=list[tuple[int, int, int, str]]
+    )
     shared: Counter[str] = field(default_factory=Counter[str])  # number of a text -> its cells
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
     _row = _column = -1
     _type = _text = ""
+    _style = 0
     _parts: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
@@ -159,6 +183,7 @@ class SheetScan:
                     self.hidden.add(self._row)
             case "c":
                 self._type, self._parts = attributes.get("t", "n"), {}
+                self._style = int(attributes.get("s", 0))
                 if address := attributes.get("r"):
                     self._row, self._column = _place(address)
                 else:
@@ -186,6 +211,8 @@ class SheetScan:
                 self.errors[self._row, self._column] = UNCALCULATED
             elif self._type == "s":
                 self.shared[value] += 1
+            elif self._type == "n" and self._style:
+                self.styled.append((self._row, self._column, self._style, value))
             self.rows = max(self.rows, self._row + 1)
             self.columns = max(self.columns, self._column + 1)
 
@@ -216,7 +243,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         with CalamineWorkbook.from_filelike(BytesIO(file.content)) as workbook:
             name, others = _choose_sheet(workbook, sheet, file)
             sheets, texts = archive.sheets()
-            scan = SheetScan.of(archive.read(sheets[name]))
+            scan, formats = SheetScan.of(archive.read(sheets[name])), archive.formats()
             _refuse_size(scan, map(archive.read, texts), file, name)
             cells = workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
     except (CalamineError, *BROKEN) as error:
@@ -224,15 +251,20 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise file.refused(f"the workbook cannot be read: {why}", fix) from error
     rows = [[_value(cell) for cell in row] for row in cells]
+    for row, column, style, number in scan.styled:
+        code = formats[style] if style < len(formats) else "General"
+        if code not in ("General", "@") and number.lstrip("-")[:1].isdigit():
+            rows[row][column] = Shown(rows[row][column], code, number)
     for (row, column), error in scan.errors.items():  # which calamine returns as blanks
         rows += [[] for _ in range(len(rows), row + 1)]
         rows[row] += [None] * (column + 1 - len(rows[row]))
         rows[row][column] = Unreadable(error)
-    filled = [number for number, row in enumerate(rows) if not table.is_blank(row)]
+    top = (file.header_row or 1) - 1
+    filled = [n for n, row in enumerate(rows) if n >= top and not table.is_blank(row)]
     _mark_merged(rows, scan.merged, filled)
     header, *below = [(number + 1, rows[number]) for number in filled] or [(0, [])]
     try:
-        names = table.header_names(header[1], below[0] if below else None)
+        names = table.header_names(header[1], () if file.header_row else below)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
     notes = [f"sheet {name!r}; ignored: {', '.join(map(repr, others))}"] if others else []
@@ -317,6 +349,8 @@ def _choose_sheet(
 
 
 def _value(cell: object) -> object:
+    if isinstance(cell, bool):
+        return Shown(cell, "General", "")
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
         return int(cell)
     return None if isinstance(cell, str) and not cell.strip() else cell

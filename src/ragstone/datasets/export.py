@@ -19,6 +19,7 @@ from ragstone._internal.text import count
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
 from ragstone.datasets.dataset import load
 from ragstone.datasets.detect import SHAPES
+from ragstone.datasets.values import spelled
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.sample import Sample
 
@@ -99,6 +100,8 @@ def _is_kept(field: str, before: Any, after: Any) -> bool:
 def _record(sample: Sample) -> dict[str, object]:
     given = sample.model_dump(exclude_none=True)
     record: dict[str, object] = {field: given[field] for field in _RECORD if field in given}
+    if isinstance(text := sample.reference, str) and spelled(text) is not None:
+        record["reference"] = [text]  # otherwise it would be read as the list that it spells
     return {**record, "tags": dict(sample.tags)} if sample.tags else record
 
 

@@ -1,6 +1,6 @@
 """Objects of other libraries as rows: data frames that export Arrow streams, and data sets."""
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -45,6 +45,9 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
         return cast("Any", cases or getattr(data, "goldens", []))
     if not hasattr(data, "__arrow_c_stream__"):
         return None
+    names: Any = getattr(data, "columns", ())
+    if library_of(data) == "pandas" and (twice := list(names[names.duplicated()])):
+        raise UsageError(f"two columns of the frame are named {twice[0]!r}; rename one")
     for method, options in _METHODS.items():
         if convert := getattr(data, method, None):
             return cast("Iterable[Mapping[str, object]]", convert(**options))
@@ -57,43 +60,59 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     return polars.DataFrame(cast("Any", data)).to_dicts()
 
 
+def library_of(data: object) -> str | None:
+    modules = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
+    return next((name for name in ("pandas", "polars", "pyarrow") if name in modules), None)
+
+
+def without_texts(data: object, tags: Collection[str], rows: Sequence[int]) -> object:
+    """Return rows of a frame of pandas or polars: the index, and the columns that are tags."""
+    frame, library = cast("Any", data), library_of(data)
+    if library not in ("pandas", "polars") or not hasattr(frame, "columns"):
+        return None
+    names = [name for name in frame.columns if name in tags]
+    return frame[names].take(rows) if library == "pandas" else frame[rows, names]
+
+
 def frame_of(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], *, like: object
 ) -> Frame:
     """Return columns of texts and floats in the library of `like`; otherwise PyArrow or polars."""
-    library = type(like).__module__.partition(".")[0]
+    library = library_of(like)
     made_with = {"polars": ("polars",), "pandas": ("pyarrow",)}
-    names = made_with.get(library, ("pyarrow", "polars"))
-    for name in names:
-        if find_spec(name):
-            made = frame_in(name, columns, types)
-            return cast("Any", made).to_pandas() if library == "pandas" else made
-    raise UsageError(f"returning a table needs {' or '.join(names)}: pip install {names[0]}")
+    names = made_with.get(library or "", ("pyarrow", "polars"))
+    typed = {name: (kind, columns[name]) for name, kind in types.items()}
+    made: Any = frame_in(next(filter(find_spec, names), names[0]), typed)
+    return made.to_pandas() if library == "pandas" else made
 
 
 _KINDS: Mapping[str, Mapping[type, str]] = {
     "pandas": {str: "string", int: "Int64", float: "Float64", bool: "boolean"},
-    "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool_"},
+    "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool"},
 }
 """Library -> its type of a column; polars takes Python's, and those of pandas have nulls."""
 
 
-def frame_in(
-    library: str, columns: Mapping[str, Sequence[object]], types: Mapping[str, type]
-) -> Frame:
+Typed = tuple[type | None, Sequence[object]]
+"""A column's type and values; without a type, it is a column of the library."""
+
+
+def frame_in(library: str, columns: Mapping[str, Typed]) -> Frame:
     """Return columns as a frame of `pandas` or `polars`, or a table of `pyarrow`; None is null."""
     if find_spec(library) is None:
         raise UsageError(f"this needs {library}, which is not installed: pip install {library}")
     made: Any = import_module(library)
     if library == "polars":
-        return made.DataFrame(columns, schema=types)
-    kinds = _KINDS[library]
-    if library == "pandas":
         return made.DataFrame(
-            {name: made.array(columns[name], dtype=kinds[kind]) for name, kind in types.items()}
+            [made.Series(n, values, kind) for n, (kind, values) in columns.items()]
         )
-    fields = [(name, getattr(made, kinds[kind])()) for name, kind in types.items()]
-    return made.table(columns, schema=made.schema(fields))
+    texts: Any = "object" if library == "pandas" else made.list_(made.string())
+    kinds = {**_KINDS[library], list[str]: texts}
+    arrays = {
+        name: made.array(values, kinds[kind]) if kind else values
+        for name, (kind, values) in columns.items()
+    }
+    return made.DataFrame(arrays) if library == "pandas" else made.table(arrays)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -17,7 +17,9 @@ from types import NoneType
 from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
+from ragstone._internal.documents import answer_of, opened
 from ragstone._internal.files import read_parts
+from ragstone.datasets.columns import FIELD_OF, WEAK_OF, field_of, plain_name
 from ragstone.datasets.frames import Model
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.row import LazySequence
@@ -45,6 +47,7 @@ class Record:
     row: int
     values: Mapping[str, object]  # None is missing
     errors: Mapping[str, str] = field(default_factory=dict[str, str])  # why a field's call failed
+    nan: tuple[str, ...] = ()  # the names of values that were NaN, which is missing
 
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
@@ -54,7 +57,9 @@ class Record:
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
             return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)
-        return cls(row, cast("Mapping[str, object]", values))
+        named = cast("Mapping[str, object]", values)
+        nan = tuple(name for name, v in named.items() if isinstance(v, float) and isnan(v))
+        return cls(row, {**named, **dict.fromkeys(nan)} if nan else named, nan=nan)
 
 
 Row = Record | Sample | Problem  # a Problem cannot be read; data in Python may contain Samples
@@ -84,16 +89,23 @@ class Table:
         names = " or ".join(map(repr, self.others[:5]))
         return f"read another sheet: {names}" if names else ""
 
+    def renamed(self, names: Mapping[str, str]) -> "Table":
+        def of(columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            return columns and tuple(dict.fromkeys(names.get(name, name) for name in columns))
+
+        rows = mapped(self.rows, partial(_renamed, names=names))
+        return replace(self, rows=rows, columns=of(self.columns), names=of(self.names))
+
     @classmethod
     def of(cls, rows: Iterable[Sample | Model | Mapping[str, object]]) -> "Table":
-        """Make a table of rows in Python; NaN, which pandas uses for missing, becomes None."""
+        """Make a table of rows in Python; NaN, NaT and NA, which pandas has, become None."""
 
         def native(value: object) -> object:
-            convert = getattr(value, "tolist", None)
-            value = convert() if callable(convert) else value
+            value = opened(value)
             if isinstance(value, Decimal):
                 return None if value.is_nan() else value
-            return None if isinstance(value, float) and isnan(value) else value
+            is_nan = isinstance(value, float) and isnan(value)
+            return None if is_nan or type(value).__name__ in ("NAType", "NaTType") else value
 
         records: list[Row] = []
         for number, row in enumerate(rows, 1):
@@ -101,32 +113,59 @@ class Table:
             given = dump() if callable(dump) else row
             record = row if isinstance(row, Sample) else Record.of(number, given)
             if isinstance(record, Record):
-                record = Record(number, {name: native(v) for name, v in record.values.items()})
+                values = dict(record.values)
+                for name in [name for name in values if field_of(name) == "response"]:
+                    value = values[name]
+                    answer = None if isinstance(value, str | Mapping) else answer_of(value)
+                    values |= {name: answer["response"]} if answer else {}
+                    if answer and "contexts" not in map(field_of, values):
+                        values["contexts"] = answer.get("contexts")
+                record = Record(number, {name: native(v) for name, v in values.items()})
             records.append(record)
         return cls(records)
 
 
-def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
-    """Return the names in a header, `""` where a column has none, or raise a ValueError."""
+def _renamed(record: Record, *, names: Mapping[str, str]) -> Record:
+    values = {n: v for n, v in record.values.items() if v is not None and n not in names}
+    for name in names.keys() & record.values.keys():
+        values[name if names[name] in values else names[name]] = record.values[name]
+    return replace(record, values=values)
+
+
+COMPARED = 10  # how many rows below the header are compared with it
+
+
+def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()) -> list[str]:
+    """Return the names in a header, `""` where a column has none, or raise a ValueError.
+
+    One of the rows `below` may be the header, if this one is a title or has names of groups.
+    """
     if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
         raise ValueError(f"the header contains {errors[0]}")
     names = ["" if cell is None else str(cell).strip() for cell in header]
     while names and not names[-1]:
         names.pop()
-    if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
-        same = ", ".join(map(repr, twice))
-        raise ValueError(f"two columns have the same name: {same}; rename one of them")
     if not names:
         raise ValueError("the file is empty; add a header and at least one row")
 
-    # A title above the header is one cell with several words.
-    if len(names) == 1 and " " in names[0] and len(header) > 1 and below:
-        row, cells = below
-        if sum(cell is not None for cell in cells) > 1:
+    def fields(texts: Iterable[str]) -> int:
+        plain = set(map(plain_name, texts))  # a weak name may be a value, too
+        return len(plain & FIELD_OF.keys() - WEAK_OF.keys())
+
+    for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
+        given = [cell.strip() for cell in cells if isinstance(cell, str)]
+        is_wider = len(given) > len(names) or len(given) > 1 == sum(map(bool, names))
+        if len(given) < sum(cell is not None for cell in cells) or max(map(len, given)) > 60:
+            continue
+        if fields(given) > fields(names) or (is_wider and not fields(names)):
+            seen = ", ".join(map(repr, filter(None, names)))
             raise ValueError(
-                f"the first row has only {names[0]!r}, but row {row} has several cells; "
-                f"if row {row} is the header, delete the rows above it"
+                f"the first row has only {seen}, but row {row} may be the header: "
+                f"{', '.join(map(repr, given[:5]))}; if so, use --header-row {row}"
             )
+    if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
+        same = ", ".join(map(repr, twice))
+        raise ValueError(f"two columns have the same name: {same}; rename one of them")
     return names
 
 
@@ -218,16 +257,17 @@ class File:
     name: str
     path: Path
     parts: Sequence[Path] = ()
+    header_row: int | None = None  # of a workbook or CSV; None if it is the first with cells
 
     @classmethod
-    def at(cls, path: Path) -> "File":
+    def at(cls, path: Path, header_row: int | None = None) -> "File":
         """Return the file at a path, or raise a UsageError if there is none that can be read."""
         try:
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name a file in it")
             if path.is_file():
                 path.open("rb").close()
-                return cls(path.name, path.absolute())
+                return cls(path.name, path.absolute(), header_row=header_row)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         near = None
@@ -306,6 +346,7 @@ class File:
         return text
 
 
+FIRST = 100  # rows whose values show what a file is
 IN_MEMORY = 2**22  # bytes of the largest file whose rows are all read at once and kept: 4 MiB
 
 

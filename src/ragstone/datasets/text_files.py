@@ -18,7 +18,7 @@ from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
-from ragstone.datasets.values import parsed_json
+from ragstone.datasets.values import DECODER, parsed_json
 from ragstone.errors import Problem
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
@@ -44,13 +44,15 @@ class CsvRows(FileRows):
     """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
-        at = len(table.MARK) if file.start.startswith(table.MARK) else 0
+        at, line = len(table.MARK) if file.start.startswith(table.MARK) else 0, file.header_row or 1
         with closing(_Lines(file.path, at)) as lines, _long_cells():
-            begin = "".join(islice(lines, 1))
-            if separator := _SEPARATOR.fullmatch(begin):
+            above = "".join(islice(lines, line - 1))
+            at, begin = lines.at, "".join(islice(lines, 1))
+            if separator := _SEPARATOR.match(above):
+                self._delimiter = separator[1]
+            elif separator := _SEPARATOR.fullmatch(begin):
                 self._delimiter, line, at = separator[1], 2, lines.at
             else:
-                line = 1
                 while len(begin) < _HEADER and (more := next(lines, "")):
                     begin += more
                 known = ",;\t|" if file.suffix != ".tsv" else "\t"
@@ -59,12 +61,14 @@ class CsvRows(FileRows):
             found = _cells(lines, self._delimiter, line)
             header: table.Cells | Problem = next(found, (0, ()))
             self._start, self._line = lines.at, line + lines.count
-            below = next(found, None)
+            below = [] if file.header_row else [*islice(found, table.COMPARED)]
         if isinstance(header, Problem):
             raise file.refused(header.seen, header.fix, line=header.row)
         if not header[1]:
             file.checked()
-        self.names = table.header_names(header[1], None if isinstance(below, Problem) else below)
+            if file.header_row:
+                raise ValueError(f"there is no header in line {file.header_row} or below it")
+        self.names = table.header_names(header[1], below)
         self.unnamed = set[int]()
         super().__init__(file, limit=limit)
 
@@ -148,15 +152,14 @@ def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[table.Ce
 
 
 def _known_names(text: str, delimiter: str) -> tuple[int, int]:
-    row = next(_cells(StringIO(text, newline=""), delimiter, 1), (0, ()))
-    if isinstance(row, Problem):
-        return 0, 0
-    names = [plain_name(str(cell)) for cell in row[1] if cell is not None]
-    return sum(name in FIELD_OF for name in names), len(names)
+    found = islice(_cells(StringIO(text, newline=""), delimiter, 1), table.COMPARED)
+    rows = [[c for c in row[1] if c is not None] for row in found if not isinstance(row, Problem)]
+    known = [sum(plain_name(str(cell)) in FIELD_OF for cell in row) for row in rows]
+    return max(known, default=0), len(rows[0]) if rows else 0
 
 
 ENVELOPES = ("samples", "data", "rows", "tests", "examples")  # of the list of rows in an object
-OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
+OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans", "resource_spans")
 """Names in other tools' files, used if there is none of the above."""
 
 
@@ -165,10 +168,12 @@ def read_json(file: File, _limit: int | None = None) -> Table:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        several = error.msg == "Extra data"
-        fix = "if it has one object per line, rename it to .jsonl" if several else ""
+        if error.msg == "Extra data" and (several := _several(text)):
+            lines, objects = zip(*several, strict=True)
+            records = [Record.of(line, item) for line, item in zip(lines, objects, strict=True)]
+            return Table(records, unit="line", notes=("objects one after the other",))
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise file.refused(seen, fix, line=error.lineno) from error
+        raise file.refused(seen, line=error.lineno) from error
     except ValueError as error:
         found = re.search(r"\d{4301}", text)  # more digits than Python reads
         line = text.count("\n", 0, found.start()) + 1 if found else None
@@ -176,6 +181,24 @@ def read_json(file: File, _limit: int | None = None) -> Table:
     items, notes, beside = _rows_in(value, file)
     records = [Record.of(number, item) for number, item in enumerate(items, 1)]
     return Table(records, unit="item", notes=notes, beside=beside)
+
+
+_BLANKS = re.compile(r"\s*")
+
+
+def _several(text: str) -> list[tuple[int, object]]:
+    """Return JSON objects written one after the other, each with its line, or []."""
+    found: list[tuple[int, object]] = []
+    at, before, line = 0, 0, 1
+    while (blanks := _BLANKS.match(text, at)) and (at := blanks.end()) < len(text):
+        line += text.count("\n", before, at)
+        before = at
+        try:
+            value, at = DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        found.append((line, value))
+    return found if all(is_object(value) for _, value in found) else []
 
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:
@@ -248,30 +271,65 @@ class JsonLines(FileRows):
 def _rows_in(
     value: object, file: File
 ) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
-    """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
+    """Return the list of rows, notes on where it was, and the file's `metadata`."""
     if is_list(value):
         return value, (), {}
-    expected = (
-        f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
-        f"tools' files: {', '.join(OTHERS)})"
-    )
+    expected = f"write a list of objects, or an object with one under {', '.join(ENVELOPES)}"
     if not is_object(value):
         raise file.refused(f"the file contains {table.type_in_words(value)}, not a list", expected)
+    if (rows := _rows_of_mappings(value)) is not None:
+        return rows, (f"read from the keys {', '.join(map(str, value))}",), {}
     names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
     names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
     if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
         return _rows_in(inner, file)
-    if len(names) != 1:
+    lists = {name: value[name] for name in names} or dict(_record_lists(value))
+    if len(lists) != 1:
         seen = f", only {', '.join(map(repr, list(value)[:12]))}" if value else ""
-        what = f"lists under {' and '.join(names)}" if names else f"no list of rows{seen}"
+        what = f"lists under {' and '.join(lists)}" if lists else f"no list of rows{seen}"
         raise file.refused(f"the top-level object has {what}", expected)
-    rows = value[names[0]]
+    (path, rows), *_ = lists.items()
     if isinstance(rows, Unreadable):
         raise file.refused(rows.seen, expected)
     metadata = value.get("metadata")
-    others = ", ".join(str(name) for name in value if name != names[0])
-    notes = (f"ignored keys: {others}",) if others else ()
+    others = ", ".join(str(name) for name in value if name != path.partition(".")[0])
+    notes = () if path in (*ENVELOPES, *OTHERS) else (f"rows read from {path}",)
+    notes += (f"ignored keys: {others}",) if others else ()
     return cast("list[object]", rows), notes, metadata if is_object(metadata) else {}
+
+
+_DEEPEST = 4  # objects around a list of rows
+
+
+def _record_lists(value: object, path: str = "") -> Iterator[tuple[str, list[object]]]:
+    """Yield the lists of objects in objects, each with its path."""
+    for name, part in value.items() if is_object(value) else ():
+        inner = f"{path}.{name}" if path else str(name)
+        if is_list(part) and part and all(map(is_object, part)):
+            yield inner, part
+        elif inner.count(".") < _DEEPEST:
+            yield from _record_lists(part, inner)
+
+
+def _rows_of_mappings(value: Mapping[str, object]) -> list[object] | None:
+    """Return the rows of what LlamaIndex, Langfuse and pandas write as an object, or None."""
+    queries, relevant = value.get("queries"), value.get("relevant_docs", value.get("qrels"))
+    if is_object(queries) and is_object(relevant):
+        return [
+            {"id": name, "query": query, "relevance": relevant.get(name)}
+            for name, query in queries.items()
+        ]
+    if is_object(trace := value.get("trace")) and is_list(value.get("observations")):
+        return [trace]
+    names, rows = value.get("columns"), value.get("data")
+    if is_list(names) and is_list(rows) and all(map(is_list, rows)):  # orient="split"
+        return [dict(zip(names, row, strict=False)) for row in rows if is_list(row)]
+    columns = [[*part.values()] if is_object(part) else part for part in value.values()]
+    lists = [column for column in columns if is_list(column)]
+    same = len(lists) == len(columns) and len(set(map(len, lists))) == 1
+    if same and any(FIELD_OF.get(plain_name(name)) == "query" for name in value):
+        return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
+    return None
 
 
 def _over_lines(content: bytes) -> Problem | None:
@@ -301,7 +359,7 @@ def read_yaml(file: File, _limit: int | None = None) -> Table:
     if isinstance(root, MappingNode):
         lists = [part for name, part in root.value if name.value in ENVELOPES]
         lists = lists or [part for name, part in root.value if name.value in OTHERS]
-        root = lists[-1]  # a merged object may have the name, too; Python's dict has the last
+        root = lists[-1] if lists else root  # a merged object may have the name; the last counts
     lines = range(1, len(items) + 1)
     if isinstance(root, SequenceNode) and len(root.value) == len(items):
         lines = [item.start_mark.line + 1 for item in root.value]

@@ -3,15 +3,18 @@
 Attributes follow OpenTelemetry's GenAI conventions or OpenInference's.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ragstone._internal.documents import answer_of, plain_name, read_document
 from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
-from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
+from ragstone.datasets.values import SEVERAL_TURNS, object_in, parsed_json, spelled
 from ragstone.errors import Problem
 
 T = TypeVar("T")
@@ -20,6 +23,8 @@ _DEEPEST = 50
 _OUTCOME = ("status", "events")  # the parts of an exported span with its outcome
 _CODES = ("status_code", "status.status_code", "status.code")
 _ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")  # codes of errors, in capitals
+_KINDS = ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind")
+_PROMPTS = re.compile(r"prompt_?(builder|template)", re.IGNORECASE)
 _WHY = ("status_message", "status.description", "status.message", "attributes.error.type")
 
 
@@ -31,32 +36,35 @@ class Span:
     parent: str | None
     attributes: Values
     error: str | None = None
+    name: str = ""
     above: frozenset[str] = frozenset()  # the ids of its parent, its parent and so on
 
     @property
     def kind(self) -> str:
-        given = self.attributes
-        kind = given.get("openinference.span.kind", given.get("gen_ai.operation.name"))
-        return str(kind).casefold()
+        if _PROMPTS.search(self.name):  # OpenInference marks them as models
+            return "prompt"
+        return str(next(filter(None, map(self.attributes.get, _KINDS)), None)).casefold()
 
 
 def spans_in(record: Record) -> Iterator[Span]:
-    values = record.values
-    if "resourceSpans" in values or "scopeSpans" in values:
-        resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
-        scopes = (scope for each in resources for scope in _objects(each.get("scopeSpans")))
+    [values] = _objects([record.values])
+    if not values.keys().isdisjoint(("resourcespans", "scopespans", "traceid")):  # OTLP
+        resources = _objects(values["resourcespans"]) if "resourcespans" in values else [values]
+        scopes = (scope for each in resources for scope in _objects(each.get("scopespans")))
         exported = (span for scope in scopes for span in _objects(scope.get("spans")))
-        for place, span in enumerate(exported):
+        for place, span in enumerate([values] if "traceid" in values else exported):
+            given = span.get("attributes")
             yield Span(
                 record.row,
-                str(span.get("traceId", "")),
-                str(span.get("spanId") or f"{record.row}.{place}"),
-                str(span["parentSpanId"]) if span.get("parentSpanId") else None,
-                dict(_pairs(span.get("attributes"))),
+                str(span.get("traceid", "")),
+                str(span.get("spanid") or f"{record.row}.{place}"),
+                str(span["parentspanid"]) if span.get("parentspanid") else None,
+                dict(_flat(given) if is_object(given) else _pairs(given)),
                 _error(dict(_flat({name: span.get(name) for name in _OUTCOME}))),
+                str(span.get("name")),
             )
         return
-    flat = dict(_flat(values))
+    flat = dict(_flat(record.values))
     parent = flat.get("parent_id", flat.get("parent_span_id"))
     prefix = "attributes."
     attributes = {n.removeprefix(prefix): v for n, v in flat.items() if n.startswith(prefix)}
@@ -69,6 +77,7 @@ def spans_in(record: Record) -> Iterator[Span]:
         None if parent is None else str(parent),
         attributes,
         _error(flat),
+        str(flat.get("name")),
     )
 
 
@@ -88,7 +97,9 @@ def _error(flat: Values) -> str | None:
 
 
 def _objects(value: object) -> list[Values]:
-    return [item for item in value if is_object(item)] if is_list(value) else []
+    """Return the objects in a list with their plain names, for OTLP in both of its spellings."""
+    items = value if is_list(value) else []
+    return [{plain_name(n): part for n, part in each.items()} for each in items if is_object(each)]
 
 
 def _pairs(attributes: object, depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -99,14 +110,14 @@ def _pairs(attributes: object, depth: int = 0) -> Iterator[tuple[str, object]]:
 def _value(value: object, depth: int) -> object:
     if not is_object(value) or depth > _DEEPEST:
         return None
-    kind, content = next(iter(value.items()), ("", None))
+    kind, content = next((pair for pair in value.items() if pair[1] is not None), ("", None))
     inner = content.get("values") if is_object(content) else None
-    match kind:
-        case "arrayValue":
+    match plain_name(kind):
+        case "arrayvalue":
             return [_value(item, depth + 1) for item in inner] if is_list(inner) else []
-        case "kvlistValue":
+        case "kvlistvalue":
             return dict(_pairs(inner, depth + 1))
-        case "intValue" if isinstance(content, str) and content.isdecimal():
+        case "intvalue" if isinstance(content, str) and content.isdecimal():
             return int(content)
         case _:
             return content
@@ -122,17 +133,20 @@ def _flat(value: object, before: str = "", depth: int = 0) -> Iterator[tuple[str
 
 _QUERIES = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
 _DOCUMENTS = ("gen_ai.retrieval.documents", "retrieval.documents")
-_INPUTS = ("gen_ai.input.messages", "input.value")
-_OUTPUTS = ("gen_ai.output.messages", "output.value")
+_INPUTS = ("gen_ai.input.messages", "input.value", "traceloop.entity.input")
+_OUTPUTS = (
+    "gen_ai.output.messages", "llm.output_messages", "output.value", "traceloop.entity.output",
+)  # fmt: skip
 _MODELS = ("llm", "chat", "text_completion", "generate_content")
 """Kinds of spans that are calls of a model; their prompt is not a plain query."""
-_SEARCHES = ("retriever", "retrieval")
+_SEARCHES = ("retriever", "retrieval", "vector_db_retrieve")
 _STEPS = (  # kinds of spans that are intermediate steps; their output is not an answer
     *_SEARCHES, "reranker", "embedding", "embeddings", "tool", "execute_tool", "guardrail",
     "evaluator", "prompt",
 )  # fmt: skip
-_ASKED = ("query", "question", "user_input", "input")
-_ANSWERED = ("response", "answer", "output", "result")
+_BUNDLES = ("str_or_query_bundle", "query_bundle", "query_str")  # of LlamaIndex
+_ASKED = ("query", "question", "user_input", "input", "inputs", "message", *_BUNDLES)
+_ANSWERED = ("response", "answer", "output", "outputs", "result")
 
 
 def traces(records: Iterable[Record]) -> tuple[list[Record | Problem], tuple[str, ...]]:
@@ -182,13 +196,13 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
 
     # A nested search returns the same documents; parallel searches may return duplicates.
     lists = _outermost(spans, _documents)
-    documents: list[dict[str, object]] = []
+    documents: list[object] = []
     for _, found in lists:
-        before = [(each.get("id"), each.get("text")) for each in documents]
-        documents += [each for each in found if (each.get("id"), each.get("text")) not in before]
+        before = [_without_score(each) for each in documents]
+        documents += [each for each in found if _without_score(each) not in before]
     if lists:
-        place = "contexts" if all("text" in each for each in documents) else "ranking"
-        values[place] = documents
+        have_texts = all("text" in _without_score(each) for each in documents)
+        values["contexts" if have_texts else "ranking"] = documents
 
     # An outermost span that failed counts, unless another one has a response, as after a retry. The
     # error of an inner span counts if there is no response, or if the span is a search.
@@ -204,6 +218,11 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     elif searched is not None:
         errors = {"contexts": searched, "ranking": searched}
     return Record(min(span.row for span in spans), values, errors)
+
+
+def _without_score(item: object) -> dict[str, object]:
+    parts = {"text": item} if (found := read_document(item)) is None else found
+    return {name: part for name, part in parts.items() if name != "score"}
 
 
 def _above(span: Span, ids: Mapping[str, Span]) -> frozenset[str]:
@@ -230,40 +249,48 @@ def _query_of(span: Span) -> object:
 
 
 def _first(spans: Iterable[Span], field: str) -> object:
-    names, inside = (_INPUTS, _ASKED) if field == "query" else (_OUTPUTS, _ANSWERED)
-    for value in (span.attributes.get(name) for span in spans for name in names):
-        if messages_in(value) is not None:
-            found = one_turn(value, field)
-        elif (parts := object_in(value)) is not None:
-            found = next((text for n in inside if isinstance(text := parts.get(n), str)), None)
-        else:
-            found = value if isinstance(value, str | Unreadable) else None
-        if found not in (None, ""):
-            return found
-    return None
+    names = _INPUTS if field == "query" else _OUTPUTS
+    given = (_listed(span.attributes, name) for span in spans for name in names)
+    return next((text for value in given if (text := _text_in(value, field))), None)
 
 
-def _documents(span: Span) -> list[dict[str, object]] | None:
-    attributes = span.attributes
-    used = (n for n in _DOCUMENTS if any(f"{key}.".startswith(f"{n}.") for key in attributes))
-    if (name := next(used, None)) is None:
-        return None
-    if isinstance(found := spelled(attributes.get(name)), list):
-        return [_document(item) for item in found]
+def _text_in(value: object, field: str) -> object:
+    """Return the query or the answer in an input or output, which may be an object."""
+    if messages_in(value) is not None:
+        return one_turn(value, field)
+    if (parts := object_in(value)) is None:
+        return value if isinstance(value, str | Unreadable) else None
+    if field == "response" and (answer := answer_of(parts)) is not None:
+        return answer.get("response")
+    names = _ASKED if field == "query" else _ANSWERED
+    inner = [parts[name] for name in names if name in parts]
+    inner = inner or [part for part in parts.values() if is_object(part)]
+    texts = (part if isinstance(part, str) else _text_in(part, field) for part in inner)
+    return next(filter(None, texts), None)
+
+
+def _listed(attributes: Values, name: str) -> object:
+    """Return an attribute, which may be a list with one attribute for each part of an item."""
+    found = attributes.get(name)
+    if isinstance(found, str) and name.startswith("traceloop."):
+        with suppress(ValueError):
+            return parsed_json(found)
     numbered: dict[int, dict[str, object]] = {}
     for key, value in attributes.items():
         number, _, part = key.removeprefix(f"{name}.").partition(".")
         if key.startswith(f"{name}.") and number.isdecimal():
+            part = part.removeprefix("message.")
             numbered.setdefault(int(number), {})[part] = value
-    return [_document(numbered.get(number, {})) for number in range(len(numbered))]
+    return [numbered.get(number, {}) for number in range(len(numbered))] if numbered else found
 
 
-def _document(item: object) -> dict[str, object]:
-    if not is_object(item):
-        return {"text": item}
-    inner = item.get("document")
-    parts = inner if is_object(inner) else item
-    plain = {name.removeprefix("document."): value for name, value in parts.items()}
-    text = next((plain[name] for name in ("content", "text") if plain.get(name) is not None), None)
-    found = {"text": text, "id": plain.get("id"), "score": plain.get("score")}
-    return {name: value for name, value in found.items() if value is not None}
+def _documents(span: Span) -> list[object] | None:
+    for name in _DOCUMENTS:
+        if (found := spelled(_listed(span.attributes, name))) is not None:
+            return found if is_list(found) else None
+    if span.kind not in _SEARCHES and "retriev" not in span.name.casefold():
+        return None
+    output = next(filter(None, (_listed(span.attributes, name) for name in _OUTPUTS)), None)
+    found = parts.get("documents") if (parts := object_in(output)) else spelled(output)
+    found = [object_in(item) for item in found] if is_list(found) else None
+    return None if found is None or None in found else [*found]

@@ -9,20 +9,22 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
 from io import StringIO
-from itertools import pairwise
-from tokenize import COMMENT, NL, STRING, TokenError, generate_tokens
-from typing import TypeAlias, cast
+from token import DEDENT, ENDMARKER, INDENT, NAME, NEWLINE, NL, NUMBER, STRING
+from tokenize import TokenError, generate_tokens
+from typing import Any, TypeAlias, cast
 from unicodedata import normalize
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from ragstone._internal.fields import document_id
-from ragstone.datasets.columns import PART_OF, plain_name
+from ragstone._internal.documents import read_document
+from ragstone._internal.fields import document_id, is_list, is_object
+from ragstone.datasets.number_formats import Shown
 from ragstone.datasets.table import Unreadable
 from ragstone.types.sample import Context
 
@@ -43,7 +45,7 @@ _BITS = 1023  # most bits of a whole number; larger ones cannot be floats, such 
 def parsed_json(text: str) -> object:
     """A repeated name becomes Unreadable; `NaN` passes here, and `normalize_cell` rejects it."""
     try:
-        return cast("object", json.loads(text, object_pairs_hook=_object))
+        return cast("object", DECODER.decode(text))
     except RecursionError:
         raise ValueError("this is nested too deeply") from None
     except json.JSONDecodeError:
@@ -52,7 +54,7 @@ def parsed_json(text: str) -> object:
         raise ValueError("a number of more than 4,300 digits is too large") from None
 
 
-def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+def _object(pairs: Sequence[tuple[Any, object]]) -> dict[Any, object]:
     values = dict(pairs)
     if len(values) != len(pairs):
         times = Counter(name for name, _ in pairs)
@@ -61,31 +63,135 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     return values
 
 
+DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_SPELLS = re.compile(  # how a text may begin that spells a list or an object
+    r"""["\[({]|page_content=|(?:\w+\.)?(?:array|(?:frozen)?set|deque|Index)\(|[A-Z]\w*\(\w+="""
+)
+_LIKE_LIST = re.compile(  # what hardly any other text begins with
+    r"""\[[\[(\s]*['"{“”„‘‚«»]|\[\s*(?:[A-Z]\w*\(\w+=|<[\w.]+\ object)|page_content=['"]
+    |(?:\w+\.)?array\([\[(]|(?:Document|TextNode|NodeWithScore)\(\w+=|.*\sdtype:\ \w+$
+    |\{\s*(['"])(?:(?!\1).)*\1\s*,|\(\s*(['"])(?:(?!\2).)*\2\s*,\s*['"]
+    |\{[^\s",:{}\\]+(?:,[^\s",:{}\\]+)+\}$""",
+    re.DOTALL | re.VERBOSE,
+)
+_POSTGRES = re.compile(  # an array, such as {a,"b c"}
+    r"""\{(?:(?:"(?:[^"\\]|\\["\\])*"|(?!NULL[,}])[^\s'",:{}\\]+)(?:,(?!\})|(?=\})))*\}"""
+)
+_UNPARSED = (
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TokenError,
+    TypeError,
+    ValueError,
+)
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"{},]+)', re.DOTALL)
+_QUOTED = re.compile(r"\[\s*[“”„‘‚«»‹›](.*)[“”‘’«»‹›]\s*\]", re.DOTALL)
+_NEXT_QUOTE = re.compile(r"[“”‘’«»‹›]\s*,\s*[“”„‘‚«»‹›]")
+
+
 def spelled(value: object) -> list[object] | dict[object, object] | None:
-    """Return a list or object, or the one that a text spells in JSON or as pandas writes it."""
+    """Return a list or object, or the one that a text spells in JSON or as a program prints it.
+
+    Programs are Python (also objects: Document(page_content="...")), NumPy and Postgres.
+    """
     found = value
     if isinstance(value, str):
         text = value.strip()
-        if not text.startswith(("[", "{", "(")):
+        if not _SPELLS.match(text):
             return None
         try:
             found = parsed_json(text)
         except ValueError:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # `\d` in a text is not our user's code
-                    found = cast("object", ast.literal_eval(text))
-                    tokens = generate_tokens(StringIO(text).readline)
-                    kinds = [token.type for token in tokens if token.type not in (NL, COMMENT)]
-            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
+                found = None if text[0] == '"' else _printed(text)
+            except _UNPARSED:
                 return None
-            if (STRING, STRING) in pairwise(kinds):  # without a comma, Python joins the two texts
-                return None
-        if isinstance(found, tuple):
-            return list(cast("tuple[object, ...]", found))
+        if isinstance(found, str):  # JSON that was encoded twice
+            return spelled(found)
     if isinstance(found, list | dict):
         return cast("list[object] | dict[object, object]", found)
     return None
+
+
+def _printed(text: str) -> object:
+    if '"' in text and _POSTGRES.fullmatch(text):
+        return [re.sub(r"\\(.)", r"\1", "".join(word)) for word in _WORD.findall(text)]
+    if quoted := _QUOTED.fullmatch(text):
+        texts = _NEXT_QUOTE.split(quoted[1])
+        if any(re.search("[“”„‘‚«»‹›]", each) for each in texts):
+            raise ValueError("quotes in quotes")
+        return texts
+    text = f"Document({text})" if text.startswith("page_content=") else text
+
+    # NumPy and Pydantic print no commas, at which Python would join two texts.
+    words, levels, last = list[str](), [("", set[str]())], ENDMARKER
+    for kind, word, *_ in generate_tokens(StringIO(text).readline):
+        if kind in (NL, NEWLINE, INDENT, DEDENT, ENDMARKER):
+            continue
+        opens = word in "([{"
+        bracket, between = levels[-1]
+        after = last in (NAME, NUMBER, STRING) or words[-1:] in ([")"], ["]"], ["}"])
+        if after and (opens or kind in (NAME, NUMBER, STRING)) and (last, word) != (NAME, "("):
+            if bracket != "[" and (bracket, kind) != ("(", NAME):
+                raise ValueError("a comma is missing")
+            between.add("nothing")
+            words.append(",")
+        if opens:
+            levels.append((word, set()))
+        elif word in ")]}" and len(levels.pop()[1]) > 1:
+            raise ValueError("some commas are missing")
+        elif word == ",":
+            between.add(word)
+        words.append(word)
+        last = kind
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `\d` in a text is not our user's code
+        return _evaluated(ast.parse(" ".join(words), mode="eval").body)
+
+
+def _evaluated(node: ast.expr) -> object:
+    match node:
+        case ast.Constant(value=value) if value is not ...:
+            return value
+        case ast.Name(id="nan"):
+            return None
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return [_evaluated(item) for item in items]
+        case ast.Dict(keys=keys, values=items) if None not in keys:
+            names = [_evaluated(key) for key in keys if key]
+            return _object([*zip(names, map(_evaluated, items), strict=True)])
+        case ast.Call(args=[], keywords=[]):  # set()
+            return []
+        case ast.Call(args=[item], keywords=words) if {w.arg for w in words} <= {"dtype", "shape"}:
+            return _evaluated(item)  # such as np.str_('a')
+        case ast.Call(args=[], keywords=words):
+            parts = {str(word.arg): _evaluated(word.value) for word in words}
+            inner = parts.get("node")  # of LlamaIndex
+            return {**cast("dict[str, object]", inner), **parts} if is_object(inner) else parts
+        case _:
+            raise ValueError(f"a {type(node).__name__} is not a value")
+
+
+def decoded(value: object) -> object:
+    """Return the text that a text in JSON's quotes is; any other value as it is."""
+    if isinstance(value, str) and value.strip()[:1] == '"':
+        with suppress(ValueError):
+            found = parsed_json(value)
+            return found if isinstance(found, str) else value
+    return value
+
+
+def split_joined(text: str) -> list[str] | Unreadable:
+    """Return the texts that are joined with `|`, as deepeval does it."""
+    lines = [line for line in text.splitlines() if line.count("|") > 1]
+    if len(lines) > 1 or "||" in text:
+        seen = "the texts are joined with |, but one of them contains | (as in a table)"
+        return Unreadable(f'{seen}; write a list: ["one", "two"]')
+    return [piece for part in text.split("|") if (piece := part.strip())]
 
 
 def object_in(value: object) -> dict[object, object] | None:
@@ -97,7 +203,7 @@ def normalize_cell(value: object, depth: int = 0) -> Plain | None:
     """Return plain data, or raise a ValueError for what JSON cannot have, such as NaN."""
     if depth > _DEEPEST:
         raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
-    match value:
+    match value := _unwrapped(value):
         case None | bool():
             return value
         case int() | float():
@@ -123,6 +229,13 @@ def normalize_cell(value: object, depth: int = 0) -> Plain | None:
             return {_name(key): normalize_cell(item, depth + 1) for key, item in pairs}
         case _:
             raise ValueError(f"values of type {type(value).__name__} are not supported")
+
+
+def _unwrapped(value: object) -> object:
+    if isinstance(value, Shown):
+        return value.value
+    convert = getattr(value, "tolist", None)  # of NumPy
+    return convert() if callable(convert) else value
 
 
 def text(value: Plain) -> str:
@@ -164,18 +277,58 @@ def exact(value: Plain) -> Plain:
     return value
 
 
-def refuse_date(value: object) -> None:
-    if isinstance(value, date | time | timedelta):
+def in_field(value: object, *, ids: bool) -> object:
+    """Return what a field has of a cell: in a number format, it has the text that Excel displays.
+
+    Dates and numbers of 16 digits are refused as ids.
+    """
+    if ids and isinstance(_unwrapped(value), date | time | timedelta):
         raise ValueError(
             f"this is a date or time ({normalize_cell(value)}), not an id; "
             "format the column as text, and enter the id again"
         )
+    if not isinstance(value, Shown):
+        return value
+    plain = normalize_cell(value.value)
+    if (shown := value.text) is None:
+        raise ValueError(
+            f"Excel may show {plain} differently (in the format {value.code or 'of the region'}); "
+            "format the column as text, and enter it again"
+        )
+    if ids:
+        exact(plain or 0)
+    return plain if ids and (isinstance(plain, bool) or _BETWEEN.search(shown)) else shown
+
+
+def is_number(value: object) -> bool:
+    return bool(re.fullmatch(r"[-#(]?\d+(?:[.,]\d+)?[.)%]?", str(value).strip()))
+
+
+_LISTED = re.compile(r"""(?s)\s*(\[\s*['"].*\]|\{\s*['"](text|answer_start)['"]\s*:.*\})\s*""")
+
+
+def accepted_answers(value: Plain) -> str | tuple[str, ...] | None:
+    """Return one text, or several of a list; an empty list is *missing*."""
+    found: object = spelled(value)
+    if is_object(found) and found.keys() >= {"text", "answer_start"}:  # as in SQuAD
+        found = found["text"]
+    if isinstance(value, str) and found is None and _LISTED.fullmatch(value):
+        raise ValueError('this looks like a list but cannot be parsed; write JSON: ["one", "two"]')
+    numbers = is_list(found) and not any(isinstance(item, str) for item in found)
+    if not is_list(found) or (numbers and str(value).lstrip()[0] == "("):  # (1, 2) is one answer
+        return text(value)
+    answers: list[str] = []
+    for number, item in enumerate(map(normalize_cell, found), 1):
+        if item is None or isinstance(item, dict | list) or not text(item).strip():
+            raise ValueError(f"item {number} is {kind(item)}, not text")
+        answers.append(text(item))
+    return tuple(dict.fromkeys(answers)) or None
 
 
 def claims(value: Plain) -> tuple[str, ...]:
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
-        value = normalize_cell(lines if (found := spelled(value)) is None else found) or []
+        value = normalize_cell(lines if (found := _list_in(value)) is None else found) or []
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}; write a list of texts, or one per line")
     for number, item in enumerate(value, 1):
@@ -243,36 +396,44 @@ _NUMBERS = re.compile(r"\d+(\s+\d+)+")
 _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
 
+NOT_GIVEN = frozenset(("nan", "NaN", "None", "NaT", "<NA>"))  # as pandas writes missing values
+UNCLEAR = NOT_GIVEN | {"null", "NULL", "N/A", "n/a", "#N/A"}
 _MISSING = frozenset(("nan", "none", "null", "n/a", "na"))  # in any case; in quotes they are ids
 _DASHES = frozenset("-–—")
 
 
-def contexts(value: Plain) -> tuple[Context, ...]:
+def _list_in(text: str) -> list[object] | dict[object, object] | None:
+    """Return what a text spells; a text that only begins like a list is refused."""
+    if (found := spelled(text)) is None and _LIKE_LIST.match(text.strip()):
+        end = "" if text.rstrip().endswith(("]", ")", "}")) else " (its end is missing)"
+        raise ValueError(
+            f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
+        )
+    return found
+
+
+def contexts(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...]:
     """A text that spells a list is that list; any other is one context; `""` is none."""
     if isinstance(value, str):
-        start = value.lstrip()
-        is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("'", '"', "{")
-        if (found := spelled(value)) is None and is_list:
-            end = "" if value.rstrip().endswith("]") else " (its end is missing)"
-            raise ValueError(
-                f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
-            )
-        if isinstance(found, list):
+        found = _list_in(value)
+        if isinstance(found, dict) and found and value.lstrip()[:1].isalpha():
+            found = [found]  # Document(...)
+        if isinstance(found, list) or found == {}:
             value = normalize_cell(found) or []
         else:
             value = [value] if value.strip() else []
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}, not a list of texts")
-    return tuple(_document(item, number, ranked=False) for number, item in enumerate(value, 1))
+    return tuple(_document(item, n, known, ranked=False) for n, item in enumerate(value, 1))
 
 
-def ranking(value: Plain) -> tuple[Context, ...] | None:
+def ranking(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...] | None:
     """Return documents in rank order; None if the text means *missing*, see `spelled_ids`."""
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
         return None
     items = given if isinstance(given, list) else [given]
-    return tuple(_document(item, number, ranked=True) for number, item in enumerate(items, 1))
+    return tuple(_document(item, n, known, ranked=True) for n, item in enumerate(items, 1))
 
 
 def relevance(value: Plain) -> dict[str, float] | None:
@@ -302,10 +463,11 @@ def spelled_ids(text: str) -> Plain | None:
         raise ValueError(
             f"{text!r} is ambiguous; write [] for no documents, or leave it blank if unknown"
         )
-    if text.startswith(("'", '"')) and (quoted := spelled(f"[{text}]")) is not None:
+    if text.startswith(tuple("'\"“”„‘«")) and (quoted := spelled(f"[{text}]")) is not None:
         return normalize_cell(quoted) or []
     if (found := spelled(text)) is not None:
         return normalize_cell(found) or []
+    text = text[1:-1] if _POSTGRES.fullmatch(text) else text
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
     if words and _GAP.search(text[text.find(words[0]) : text.rfind(words[-1])]):
         raise ValueError(f"an id is missing in {kind(text)}; remove a separator, or fill it in")
@@ -317,6 +479,8 @@ def spelled_ids(text: str) -> Plain | None:
         raise ValueError(f"{kind(text)} contains no id{_LIST}")
     if unclear := [word for word in words if _NUMBERS.fullmatch(word)]:
         raise ValueError(f"{kind(unclear[0])} may be one id or several; separate ids with commas")
+    if quoted := [word for word in words if word[0] in '"“”„‘«']:
+        raise ValueError(f"the quotes of {kind(quoted[0])} are unclear{_LIST}")
     return [normalize("NFKC", word) if _WIDE.fullmatch(word) else word for word in words]
 
 
@@ -326,20 +490,17 @@ def _id(item: Plain | None) -> str:
     return document_id(exact(item))
 
 
-def _document(item: Plain | None, number: int, *, ranked: bool) -> Context:
+def _document(item: Plain | None, number: int, known: Collection[str], *, ranked: bool) -> Context:
     if ranked and not isinstance(item, dict | list) and item is not None:
         return Context(id=_id(item))
     if isinstance(item, str):
         return Context(text=item)
     needed = "an id or an object with an id" if ranked else "text or an object with text"
-    if not isinstance(item, dict):
+    if (parts := cast("dict[str, Plain] | None", read_document(item, known))) is None:
         raise ValueError(f"item {number} is {kind(item)}, not {needed}")
-    given = {plain_name(str(name)): part for name, part in item.items() if part is not None}
-    names = reversed([*PART_OF.items()])  # our own names have precedence
-    parts = {part: given[name] for name, part in names if name in given}
     if "text" not in parts and not (ranked and "id" in parts):
         missing = "neither id nor text" if ranked else "no text"
-        there = ", ".join(repr(name) for name in list(item)[:8]) or "no names"
+        there = ", ".join(repr(name) for name in list(cast("Any", item))[:8]) or "no names"
         raise ValueError(f"item {number} has {missing}; it has {there}")
     score = parts.get("score")
     try:

@@ -110,7 +110,7 @@ def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
     for sample in samples:
         contexts = _contexts(sample)
         copies = tuple(claim for text in contexts for claim in _claims(text))
-        claims = _claims(sample.response or "") or _claims(sample.reference or "") or copies
+        claims = _claims(sample.response or "") or _claims(sample.closest_reference or "") or copies
         if contexts and claims:
             usable.append(_Statements(sample.id, claims, contexts, copies))
     usable.sort(key=lambda each: _hash(each.id))
@@ -146,7 +146,7 @@ def skipped_reasons(samples: Iterable[Sample]) -> str:
         if not contexts:
             without_contexts += 1
             continue
-        texts = (sample.response or "", sample.reference or "", "\n".join(contexts))
+        texts = (sample.response or "", sample.closest_reference or "", "\n".join(contexts))
         claims = next((claims for text in texts if (claims := extract_claims(text))), ())
         lengths += [_length(claim.text) for claim in claims]
     shorter = sum(length < SHORTEST for length in lengths)

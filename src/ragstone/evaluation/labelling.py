@@ -18,7 +18,7 @@ from ragstone._internal.text import count, listing, quoted, strip_controls
 from ragstone.datasets import read_table
 from ragstone.datasets.columns import ALIASES, ambiguous, mapping, plain_name
 from ragstone.datasets.table import Record
-from ragstone.datasets.values import Plain, normalize_cell, refuse_date, sample_id, text
+from ragstone.datasets.values import Plain, in_field, normalize_cell, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
 from ragstone.results.stats.labels import SamplingPlan, Stratum
 from ragstone.store import RunInfo, Store, StoreError
@@ -328,6 +328,7 @@ def read_label_file(
     defaults: LabelDefaults,
     *,
     sheet: str | None = None,
+    header_row: int | None = None,
     columns: Mapping[str, str] | None = None,
     yes_means: bool = True,
 ) -> tuple[Sequence[HumanLabel], Sequence[str]]:
@@ -337,7 +338,7 @@ def read_label_file(
     `position`. A claim is written as its text, or as its number in the reports, from 1; the column
     `number` states which of several claims with the same text.
     """
-    file, table = read_table(path, sheet=sheet)
+    file, table = read_table(path, sheet=sheet, header_row=header_row)
     records = list(table.rows)
     names = table.columns or tuple(
         dict.fromkeys(name for row in records if isinstance(row, Record) for name in row.values)
@@ -421,9 +422,7 @@ class _Cells:
     def get(self, field: str, reader: Callable[[Plain], T], default: T) -> T:
         cell = self._record.values.get(self._by_field.get(field, ""))
         try:
-            if field == "id":
-                refuse_date(cell)
-            plain = normalize_cell(cell)
+            plain = normalize_cell(in_field(cell, ids=True) if field == "id" else cell)
             blank = plain is None or (isinstance(plain, str) and not plain.strip())
             return default if plain is None or blank else reader(plain)
         except ValueError as error:

@@ -100,7 +100,7 @@ class Preflight:
                 if name in FIELDS and (every or name not in present)
             }
             wanted |= fields
-            if target and not every and (unclear := sorted(fields & similar.keys())):
+            if target and not every and (unclear := sorted(fields & absent.keys())):
                 doubtful[str(metric)] = absent[unclear[0]]
         hinted = {name: why for name, why in refused.items() if why in hints.values()}
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))

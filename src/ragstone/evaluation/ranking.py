@@ -29,6 +29,7 @@ from ragstone.results.ranking_run import (
 from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.ids import IdCheck
 from ragstone.types.rankings import Rankings
 
 Missing = Literal["zero", "skip"]  # the score of a judged query that is not ranked: 0, or none
@@ -45,10 +46,17 @@ class RankingEvaluation:
     metrics: tuple[RankingMetric, ...]
     missing: Missing
     ties: join.TieRule = "trec_eval"
+    ignore_identical: bool = False  # leave out documents with their query's id, as BEIR does
 
     @classmethod
     def of(
-        cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: join.TieRule = "trec_eval"
+        cls,
+        qrels: Path,
+        plan: Plan,
+        *,
+        missing: Missing = "zero",
+        ties: join.TieRule = "trec_eval",
+        ignore_identical: bool = False,
     ) -> "RankingEvaluation":
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
@@ -59,7 +67,8 @@ class RankingEvaluation:
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": resolve_gates(plan, metrics)})
         judgments = files.read_judgments(qrels, plan.columns)
-        return cls(plan, qrels, judgments, join.query_texts(qrels), tuple(metrics), missing, ties)
+        texts = join.query_texts(qrels)
+        return cls(plan, qrels, judgments, texts, tuple(metrics), missing, ties, ignore_identical)
 
     def run(
         self,
@@ -80,6 +89,9 @@ class RankingEvaluation:
                 break
         problems.raise_found()
         unknown, missing = list(queries.unknown), queries.missing
+        for field in columns.keys() - problems.mapped - set(self.judgments.mapped):
+            where = f"neither {self.source.name} nor {ranking.name} has this column"
+            raise UsageError(f"map {field}={columns[field]} has no effect: {where}")
         judged = len(self.judgments)
         source = name or ranking.name
         if unknown and len(missing) == judged:
@@ -99,7 +111,12 @@ class RankingEvaluation:
             notes.append(f"judged but not ranked: {len(missing):,}, {how} (missing={self.missing})")
         if unknown:
             notes.append(f"ranked but not judged: {len(unknown):,}, left out")
+        if queries.own_ids:
+            done = "left out" if self.ignore_identical else "--ignore-identical-ids leaves them out"
+            notes.append(f"ranked documents with their query's own id: {queries.own_ids:,}; {done}")
         notes += problems.notes
+        if warning := queries.ids.warning("ranking"):
+            notes.append(warning)
         found = queries.finish()
         started_at = datetime.now(UTC)
         manifest = Manifest(
@@ -119,6 +136,7 @@ class RankingEvaluation:
                 "metrics": ", ".join(map(str, self.metrics)),
                 "missing": self.missing,
                 "ties": self.ties,
+                **({"identical ids": "left out"} if self.ignore_identical else {}),
             },
         )
         described = {str(metric): metric.described for metric in self.metrics}
@@ -132,6 +150,8 @@ class ScoredQueries:
     def __init__(self, evaluation: RankingEvaluation, *, rows: bool) -> None:
         self.unknown: dict[str, None] = {}
         self.rows = rows
+        self.own_ids = 0  # documents with the id of their query
+        self.ids = IdCheck()
         self._evaluation = evaluation
         self._judgments = evaluation.judgments
         self._ranges = {str(each): (each.low, each.high) for each in evaluation.metrics}
@@ -196,8 +216,12 @@ class ScoredQueries:
         )
 
     def _score(self, batch: join.Batch, problems: Problems) -> None:
+        rest, own_ids = batch.without_own_ids()
+        self.own_ids += own_ids
+        batch = rest if self._evaluation.ignore_identical else batch
+        ties, depth = self._evaluation.ties, self._depth
         for places, rankings in join.matched(
-            batch, self._judgments, problems, ties=self._evaluation.ties, depth=self._depth
+            batch, self._judgments, problems, ties=ties, depth=depth, check=self.ids
         ):
             columns: list[NDArray[np.float64]] = []
             start = len(self._places) - self._counted

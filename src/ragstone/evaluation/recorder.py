@@ -211,7 +211,7 @@ def make_manifest(
         "judge setup": setup.hash(kinds) if kinds else "",
         "target": target.name if target else "",
         "target setup": _hash(target_setup) if target else "",
-        "sheet": plan.sheet or "",
+        "sheet": " ".join(map(str, filter(None, (plan.sheet, plan.header_row)))),
         "k": ", ".join(map(str, plan.cutoffs)),
         "min_similarity": f"{plan.min_similarity:g}",
         "columns": ", ".join(f"{field}={name}" for field, name in sorted(plan.columns.items())),

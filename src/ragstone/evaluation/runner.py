@@ -23,8 +23,10 @@ from warnings import warn
 from ragstone._internal.concurrency import gc_frozen, run_sync
 from ragstone._internal.notebook import NotebookProgress, in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
+from ragstone._internal.text import count
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
+from ragstone.datasets.choice import Answers
+from ragstone.datasets.frames import Frame, Model, TestCases, rows_of, without_texts
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation import preflight, scoring, workers
 from ragstone.evaluation.config_file import (
@@ -62,13 +64,15 @@ Rows = Iterable[Row] | AsyncIterable[Row]
 class ScoringOptions(TypedDict, total=False):
     """The options that decide how rows are scored.
 
-    `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `judge` may
-    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`. Rarer
-    settings come from `config`: a file, or a mapping such as `{"temperature": 0.7}` with the names
-    of the file's keys. `plan` sets all of them.
+    `metrics` may be one name, several, or Metric objects; `plugin` one or several modules or files
+    with metrics; `k` one or several cut-offs. `judge` may be a name or an object.
+    `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`. Rarer settings come from
+    `config`: a file, or a mapping such as `{"temperature": 0.7}` with the names of the file's keys.
+    `plan` sets all of them.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
+    plugin: str | Path | Sequence[str | Path]
     k: int | Sequence[int]
     config: str | Path | Mapping[str, object]
     preset: str
@@ -109,6 +113,7 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
     limit: int
     sample: int
     sheet: str
+    header_row: int
     workers: int
     engine: Literal["processes", "ray"]
     executor: Executor
@@ -139,6 +144,7 @@ class Options(PublicOptions, total=False):
 _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
     {
         "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
+        "plugin": ((str, Path, Sequence), "a module or file with metrics, or several of them"),
         "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
         "scored": ((str, Path), "the path of a folder"),
         "preset": ((str,), "the name of a preset"),
@@ -200,8 +206,9 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     if "plan" in options and (both := sorted(options.keys() & files)):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
     config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
-    for module in config.plugins:
-        load_plugin(module)
+    plugins = options.get("plugin", ())
+    for module in (*config.plugins, *([plugins] if isinstance(plugins, str | Path) else plugins)):
+        load_plugin(str(module))
 
     objects = {name for name in ("judge", "target") if not isinstance(given.get(name), str)}
     settings = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
@@ -229,16 +236,18 @@ def explicit_settings(options: Options | ScoringOptions) -> Collection[str]:
     return options.get("explicit", given)
 
 
-def load_data(data: Data, plan: Plan) -> Dataset:
+def load_data(data: Data, plan: Plan, answers: Answers = "response") -> Dataset:
     """Load a file or take samples; a loaded data set is returned as it is."""
     if isinstance(data, Dataset):
         if ignored := [
-            name for name in ("sheet", "columns", "limit", "sample") if getattr(plan, name)
+            name
+            for name in ("sheet", "header_row", "columns", "limit", "sample")
+            if getattr(plan, name)
         ]:
             raise UsageError(f"the data is already loaded; pass {' and '.join(ignored)} to load()")
         return data
     if isinstance(data, str | Path):
-        return load(data, sheet=plan.sheet, columns=plan.columns, **plan.selection)
+        return load(data, answers=answers, **plan.reading, **plan.selection)
     if isinstance(cast("object", data), Mapping) or hasattr(data, "model_dump"):
         split = "; pass one of its splits" if hasattr(data, "column_names") else ""
         fix = split or "; pass a list of rows: evaluate([row])"
@@ -246,9 +255,10 @@ def load_data(data: Data, plan: Plan) -> Dataset:
     rows = data if (read := rows_of(data)) is None else read
     if not isinstance(rows, Iterable):
         raise UsageError(f"data must be a file, a data frame or rows, got {data!r:.80}")
-    if plan.sheet is not None:
-        raise UsageError(f"samples in memory have no sheets; remove sheet={plan.sheet!r}")
-    return samples_of(rows, columns=plan.columns, **plan.selection)
+    for name, what in ("sheet", "sheets"), ("header_row", "header"):
+        if (value := getattr(plan, name)) is not None:
+            raise UsageError(f"samples in memory have no {what}; remove {name}={value!r}")
+    return samples_of(rows, columns=plan.columns, answers=answers, **plan.selection)
 
 
 def judge_of(
@@ -381,8 +391,11 @@ class Evaluation:
         """Check everything that can be checked before the first call."""
         given = plan_of(options)
         plan = given if "judge" in options else preflight.with_llm(given)
-        self.options, self.dataset = options, load_data(data, plan)
+        has_target = options.get("target", plan.target) is not None
+        self.dataset = load_data(data, plan, "reference" if has_target else "ask")
+        self.options = options
         dataset, tags = self.dataset, self.dataset.contents.tags
+        self.given = without_texts(data, tags, dataset.places)
         if plan.cluster not in (None, INDEPENDENT, *tags):
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
@@ -435,7 +448,11 @@ class Evaluation:
             )
             idle.append(f"{preflight.llm_reason(given)}: {cost}. To avoid this, use judge=offline.")
         if on_notice := options.get("on_notice"):
-            for notice in (*ready.notices, *notices, *idle):
+            counts = dataset.contents.counts
+            replaced = [f"{of} ({count(counts[of], 'row')})" for of in ready.wanted & {*counts}]
+            note = f"  {target.name} replaces {', '.join(replaced)}" if target and replaced else ""
+            read = (f"Read {dataset.source.name}:", *dataset.source.reading, *filter(None, [note]))
+            for notice in (*read, *ready.notices, *notices, *idle):
                 on_notice(notice)
         else:
             for notice in idle:
@@ -614,6 +631,9 @@ class Evaluation:
         stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
         stopped = stopped or (self.breaker.reason if unfinished else None)
         run = self.recorder.run(partial=unfinished, stopped=stopped)
+        if self.given is not None:
+            places = [row.index for row in run.rows] if unfinished else range(counts.rows)
+            run = replace(run, given=without_texts(self.given, counts.tags, places))
         if self.batches and self.batches.lines:
             lines = (*self.batches.lines, "Run the same command again to collect and continue.")
             raise BatchPendingError("\n".join(lines))

@@ -13,6 +13,7 @@ from time import perf_counter, time
 from typing import Any, Self, cast
 
 from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
+from ragstone._internal.documents import ID_NAMES
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted, span
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
@@ -20,6 +21,7 @@ from ragstone.evaluation.preflight import has_batch_api
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
 from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.batches import DISCOUNT
+from ragstone.judges.llm.judge import SAME_FAILURES
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.metrics import claim_checks
@@ -276,8 +278,13 @@ async def _judge_row(
 async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
     if score := _check_needs(metric, row):
         return score
+    sample = row.sample
+    if type(metric).score.__module__.partition(".")[0] != "ragstone":  # it may know only texts
+        read = any(need.startswith("reference") for need in metric.needs)
+        ask.notes |= dict.fromkeys(sample.reference_note(read=read))
+        sample = sample.model_copy(update={"reference": sample.closest_reference})
     try:
-        score = await metric.score(row.sample, ask)
+        score = await metric.score(sample, ask)
         if not is_builtin(metric):
             if not isinstance(cast("object", score), Score):
                 raise TypeError(f"it returned a {type(score).__name__}, not a Score")
@@ -290,11 +297,10 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
         return _score_exception(metric, row, error)
     if ask.no_claims and score.value is not None and not score.claims:
         score = score.flag("the judge found no claims in a response that seems to make statements")
-    if not ask.notes:
-        return score
-    own = score.detail.get("note")
-    note = "; ".join([*([str(own)] if own else []), *ask.notes])
-    return score.model_copy(update={"detail": {**score.detail, "note": note}})
+    return score.noted(ask.notes)
+
+
+NO_ID = f"some retrieved documents have no id (metadata may have {', '.join(ID_NAMES)} or source)"
 
 
 def _check_needs(metric: Metric, row: Row) -> Score | None:
@@ -310,7 +316,7 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
         return Score.failed(failed.cause, failed.message)
     by_id = {"ranking", "relevance"} <= set(metric.needs)
     if by_id and any(place.id is None for place in row.sample.ranked or ()):
-        return Score.undefined("some retrieved documents have no id")
+        return Score.undefined(NO_ID)
     return None
 
 
@@ -422,6 +428,7 @@ class CircuitBreaker:
         self._limit = math.inf if accepted else max(MAX_FAILED_ROWS, 2 * plan.concurrency)
         self._cause: Cause | None = None
         self._failed = 0
+        self._answered, self._unusable = accepted, 0
 
     def add(self, causes: set[Cause | None], message: str | None) -> None:
         """Count a row with one cause, of SERVICE_CAUSES; others, and successes (None), end it."""
@@ -451,6 +458,13 @@ class CircuitBreaker:
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
             self.reason = f"{why}: {quoted(score.reason or '')} (fail_fast)"
             return True
+        if row.calls and not self._answered:
+            failure = next((call.failure for call in row.calls if call.failure), None)
+            self._answered = failure is None or len(failed) < len(made)
+            self._unusable += failure is not None and failure.cause is Cause.MALFORMED
+            if failure is not None and not self._answered and self._unusable == SAME_FAILURES:
+                why = f"none of the first {SAME_FAILURES} answers of the target can be used"
+                self.reason = f"{why}: {quoted(failure.message)}"
         asking = self._asking or made.keys()
         if asked := [score for name, score in made.items() if name in asking]:
             reasons = (score.reason for score in asked if score.state is State.FAILED)

@@ -70,7 +70,7 @@ def _row_fields(row: Row, *, texts: bool) -> Attributes:
         fields |= {
             "ragstone.sample.query": sample.query,
             "ragstone.sample.response": sample.response,
-            "ragstone.sample.reference": sample.reference,
+            "ragstone.sample.reference": sample.reference_cell,
             "ragstone.sample.contexts": None if contexts is None else [c.text for c in contexts],
         }
     return fields

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.rate_limit import Budget
+from ragstone._internal.text import plain
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
@@ -123,8 +123,7 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 def _grams(text: str) -> frozenset[int]:
     # Hashes of 3 to 5 characters of the words, with one space between words and at both ends, and
     # of 1 to 3 in Chinese, Japanese and Korean. Case, width and punctuation do not matter.
-    folded = normalize("NFKC", normalize("NFKC", text).casefold())
-    words = _BETWEEN.sub(" ", folded).split() or folded.split()
+    words = _BETWEEN.sub(" ", plain(text)).split() or plain(text).split()
     if not words:
         return frozenset()
     spaced = f" {' '.join(words)} ".encode("utf-32-le", "surrogatepass")

@@ -44,15 +44,17 @@ class Check(NamedTuple):
         return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
 
     def text(self, sample: Sample) -> str:
-        return (sample.response if self.of == "response" else sample.reference) or ""
+        return (sample.response if self.of == "response" else sample.closest_reference) or ""
+
+    def notes(self, sample: Sample) -> tuple[str, ...]:
+        listed = self.of == "response" or sample.reference_claims is not None
+        return sample.reference_note(read=self.against == "reference" or not listed)
 
     def sources(self, sample: Sample) -> tuple[str, ...]:
         if self.against == "contexts":
             return tuple(context.text for context in sample.contexts or ())
-        if self.against == "response":
-            texts: tuple[str | None, ...] = (sample.response,)
-        else:
-            texts = (sample.reference, "\n".join(sample.reference_claims or ()))
+        texts = sample.closest_reference, "\n".join(sample.reference_claims or ())
+        texts = texts if self.against == "reference" else (sample.response,)
         return tuple(text for text in texts if text and text.strip())
 
     @property
@@ -247,11 +249,10 @@ class CheckMetric(ClaimVerifier):
         score = self.compute(sample, *(judged for _, judged in results))
         if score.value is None:
             return score
-        notes = dict.fromkeys(each.note for each, _ in results if each.note)
-        detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
+        notes = [each for found, _ in results for each in (*found.check.notes(sample), found.note)]
         claims = tuple(claim for _, judged in results for claim in judged)
         truths = tuple(dict.fromkeys(fact for each, _ in results for fact in each.truths))
-        return score.model_copy(update={"claims": claims, "truths": truths, "detail": detail})
+        return score.noted(notes).model_copy(update={"claims": claims, "truths": truths})
 
 
 def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
@@ -334,9 +335,8 @@ class ClaimMetric(ClaimVerifier):
         if not prepared.sources and self.rules.probable:  # nothing to judge, so no confidences
             judging = replace(self, policy=STRICT.name)
         score = await judging._judged(prepared, ask)
-        note = {} if prepared.note is None else {"note": prepared.note}
-        update = {"truths": prepared.truths, "detail": {**score.detail, **note}}
-        return score.model_copy(update=update) if note or prepared.truths else score
+        notes = (*check.notes(sample), prepared.note)
+        return score.noted(notes).model_copy(update={"truths": prepared.truths})
 
     async def _judged(self, prepared: ClaimInputs, ask: Ask) -> Score:
         check, _, claims, sources, *_ = prepared

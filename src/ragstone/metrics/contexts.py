@@ -25,7 +25,9 @@ class GradeMetric(Metric):
     against: ClassVar[Literal["reference", "response"]]  # relevant contexts help to arrive at it
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        answer: str = getattr(sample, self.against) or ""
+        answer = (
+            sample.closest_reference if self.against == "reference" else sample.response
+        ) or ""
         graded, places = sample.graded_texts
         texts = tuple(place.text for place in places or ())
         if not answer.strip():
@@ -43,7 +45,8 @@ class GradeMetric(Metric):
         detail = {"contexts": len(texts), "relevant": sum(relevant), "relevant_ranks": ranks}
         every_rank = getattr(self, "weighting", "rank") == "mean"
         value = precision_by_rank(relevant, every_rank=every_rank)
-        return Score.scored(value, detail={**detail, "graded": graded})
+        notes = sample.reference_note(read=self.against == "reference")
+        return Score.scored(value, detail={**detail, "graded": graded}).noted(notes)
 
 
 def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> float:

@@ -79,10 +79,10 @@ class AnswerCorrectness(claim_checks.CheckMetric):
 class AnswerSimilarity(Metric):
     """How similar response and reference are in meaning, by their embeddings.
 
-    Formula: the cosine of the embeddings of response and reference, at least 0. Range 0 to 1. 1.0:
-    the same direction, for example equal texts. 0.0: nothing in common. Correct and wrong answers
-    to a query are similar too, so this does not measure correctness. Undefined: the response or
-    the reference is blank. One call per sample, for the embeddings.
+    Formula: the cosine of the embeddings of response and reference, at least 0; of several accepted
+    answers, the highest. Range 0 to 1. 1.0: the same direction, as of equal texts. 0.0: nothing in
+    common. Correct and wrong answers to a query are similar too, so this does not measure
+    correctness. Undefined: response or reference is blank. One call per sample, for the embeddings.
     Source: RAGAS, semantic similarity (without its threshold).
     """
 
@@ -92,12 +92,13 @@ class AnswerSimilarity(Metric):
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        response, reference = sample.response or "", sample.reference or ""
-        if not response.strip() or not reference.strip():
+        response, references = sample.response or "", sample.references
+        if not response.strip() or not any(map(str.strip, references)):
             blank = "reference" if response.strip() else "response"
             return Score.undefined(f"the {blank} is empty")
-        (cosine,) = await ask(TextSimilarity(text=response, others=(reference,)))
-        return Score.scored(max(0.0, cosine))
+        cosines = await ask(TextSimilarity(text=response, others=references))
+        used = references[cosines.index(max(cosines))]
+        return Score.scored(max(0.0, *cosines)).noted(sample.reference_note(used))
 
 
 @register("abstention")
@@ -123,8 +124,8 @@ class Abstention(Metric):
         answerable: bool | None = None
         if sample.relevance is not None:
             answerable = any(grade > 0 for grade in sample.relevance.values())
-        elif sample.reference and sample.reference.strip():
-            answerable = not await _abstains(sample.query_with_history, sample.reference, ask)
+        elif (reference := sample.closest_reference or "").strip():
+            answerable = not await _abstains(sample.query_with_history, reference, ask)
         elif any(map(str.strip, sample.reference_claims or ())):
             answerable = True
         detail: Detail = {"abstained": abstained, "answerable": answerable}
@@ -132,7 +133,8 @@ class Abstention(Metric):
             missing = "the row has neither relevance nor a reference"
             why = f"it is unknown whether the query can be answered: {missing}"
             return Score(state=State.UNDEFINED, reason=why, detail=detail)
-        return Score.scored(abstained != answerable, detail=detail)
+        notes = sample.reference_note(read=sample.relevance is None)
+        return Score.scored(abstained != answerable, detail=detail).noted(notes)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
         details = [score.detail for score in scores if score.detail.get("abstained") is not None]

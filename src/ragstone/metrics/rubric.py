@@ -177,7 +177,7 @@ class RubricMetric(Metric):
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         reads, levels, response = self.rubric.reads, self.rubric.levels, sample.response or ""
-        reference = sample.reference if "reference" in reads else None
+        reference = sample.closest_reference if "reference" in reads else None
         texts = tuple(context.text for context in sample.contexts or ())
         contexts = texts if "contexts" in reads else None
         if not response.strip():
@@ -196,7 +196,8 @@ class RubricMetric(Metric):
         )
         rating = await ask(question)
         score = Score.scored(rating.level, detail={"meaning": levels[rating.level].strip()})
-        return score.model_copy(update={"reason": rating.reason})
+        notes = sample.reference_note(read=reference is not None)
+        return score.noted(notes).model_copy(update={"reason": rating.reason})
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
         counts = Counter(score.value for score in scores)

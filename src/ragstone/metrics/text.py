@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
-from unicodedata import category, normalize
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from ragstone._internal.text import plain, words
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.registry import register
 from ragstone.types.sample import Sample
@@ -21,7 +21,7 @@ RAPIDFUZZ: Mapping[str, str] = MappingProxyType({"rapidfuzz": "ragstone[text]"})
 
 @dataclass(frozen=True)
 class TextMetric(Metric):
-    """Compares response and reference as texts; no calls are made."""
+    """Compares response and reference as texts; of several accepted answers, the best counts."""
 
     needs: ClassVar[tuple[str, ...]] = ("response", "reference")
 
@@ -31,17 +31,14 @@ class TextMetric(Metric):
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         del ask
-        response, reference = sample.response or "", sample.reference or ""
-        if not reference.strip():
+        response, references = sample.response or "", sample.references
+        if not any(map(str.strip, references)):
             return Score.undefined("the reference is empty")
         if not response.strip():
             return Score.scored(0.0)
-        return self.compare(response, reference)
-
-
-def plain(text: str) -> str:
-    folded = normalize("NFKC", normalize("NFKC", text).casefold())
-    return " ".join(folded.split())
+        scores = [self.compare(response, reference) for reference in references]
+        best = max(scores, key=lambda each: float("-inf") if each.value is None else each.value)
+        return best.noted(sample.reference_note(references[scores.index(best)]))
 
 
 @register("bleu")
@@ -112,16 +109,12 @@ class RougeL(TextMetric):
     def compare(self, response: str, reference: str) -> Score:
         from rapidfuzz.distance import LCSseq
 
-        ours, theirs = _words(response), _words(reference)
+        ours, theirs = words(response), words(reference)
         if not theirs:
             return Score.undefined("the reference has no words")
         shared = LCSseq.similarity(ours, theirs)
         detail = {"precision": shared / max(len(ours), 1), "recall": shared / len(theirs)}
         return Score.scored(2 * shared / (len(ours) + len(theirs)), detail=detail)
-
-
-def _words(text: str) -> list[str]:
-    return "".join(c if category(c)[0] in "LMN" else " " for c in plain(text)).split()
 
 
 @register("exact_match")
@@ -148,9 +141,9 @@ class Contains(Metric):
     """The share of the expected texts that occur in the response.
 
     Formula: found / expected; the expected texts are the row's `reference_claims`, otherwise its
-    reference as one text. Case, white space and compatible characters (NFKC) are ignored. Parts of
-    words count, so 5 occurs in 15. Range 0 to 1. 1.0: all occur. 0.0: none, or the response is
-    blank. Undefined: no text is expected, or only blank ones. No calls.
+    reference as one text: any of several accepted answers. Case, white space and compatible
+    characters (NFKC) are ignored. Parts of words count, so 5 occurs in 15. Range 0 to 1. 1.0: all
+    occur. 0.0: none, or a blank response. Undefined: no text is expected, or blank ones. No calls.
     Source: Stelmakh et al., ASQA (EMNLP 2022), STR-EM; Gao et al., ALCE (EMNLP 2023).
     """
 
@@ -160,12 +153,14 @@ class Contains(Metric):
     async def score(self, sample: Sample, ask: Ask) -> Score:
         del ask
         claims = sample.reference_claims
-        given = (sample.reference or "",) if claims is None else claims
-        expected = [text for text in map(plain, given) if text]
+        given = sample.references if claims is None else claims
+        expected = [text for text in given if plain(text)]
         if not expected:
             return Score.undefined("the reference is empty")
         response = plain(sample.response or "")
-        found = sum(text in response for text in expected)
-        return Score.scored(
-            found / len(expected), detail={"expected": len(expected), "found": found}
-        )
+        found = [text for text in expected if plain(text) in response]
+        if claims is None:  # one accepted answer is enough
+            expected, found = (found or expected)[:1], found[:1]
+        detail = {"expected": len(expected), "found": len(found)}
+        notes = sample.reference_note(expected[0], read=claims is None)
+        return Score.scored(len(found) / len(expected), detail=detail).noted(notes)

@@ -445,7 +445,7 @@ def sample_columns(run: Run, name: str) -> list[Column]:
 
 def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
     def reference(row: Row) -> Value:
-        claims, text = row.sample.reference_claims, row.sample.reference
+        claims, text = row.sample.reference_claims, row.sample.reference_cell
         return "\n".join(claims) if text is None and claims else text
 
     def contexts(row: Row) -> Value:

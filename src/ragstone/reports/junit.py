@@ -141,9 +141,9 @@ def _body(run: Run, metric: str, row: Row) -> str:
     texts = {"query": row.sample.query, "response": row.sample.response}
     if "graded" in score.detail:
         field, graded = texts_read(row.sample, needs)
-        answer = "reference" if "reference" in needs else "response"
-        joined = "\n---\n".join(each.text for each in graded or ())
-        texts = {"query": row.sample.query, answer: getattr(row.sample, answer), field: joined}
+        if "reference" in needs:
+            texts = {"query": row.sample.query, "reference": row.sample.closest_reference}
+        texts[field] = "\n---\n".join(each.text for each in graded or ())
     for name, text in texts.items():
         if text is not None:
             rest = len(text) - MAX_TEXT

@@ -7,13 +7,15 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from markupsafe import Markup
 
 from ragstone._internal.files import check_writable
 from ragstone._internal.notebook import in_notebook, show_html
-from ragstone._internal.text import count, one_line
-from ragstone.datasets.frames import Frame
+from ragstone._internal.text import count, listing, one_line
+from ragstone.datasets import samples_of
+from ragstone.datasets.frames import frame_in, library_of, rows_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import difference_grid, verdict
 from ragstone.reports.excel import check_output, write_workbooks
@@ -22,15 +24,57 @@ from ragstone.reports.html.charts import forest, gauge
 from ragstone.reports.html.page import render, write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
-from ragstone.reports.tables import as_frame, claims_table, samples_table
+from ragstone.reports.tables import claims_table, frame_columns, samples_frame
 from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
 from ragstone.reports.worst import focus_metric, worst_samples
 from ragstone.results.comparison import Comparison, find_regressions
 from ragstone.results.run import Run
+from ragstone.types.row import Row
 
 
-def frame(run: Run, library: str, *, claims: bool) -> Frame:
-    return as_frame(claims_table(run) if claims else samples_table(run), library)
+def frame(run: Run, library: str, *, claims: bool, details: bool) -> Any:
+    if claims:
+        return frame_in(library, frame_columns(claims_table(run)))
+    return samples_frame(run, library, details=details)
+
+
+def join(run: Run, given: Any) -> Any:
+    library, plan = library_of(given), run.manifest.plan
+    if library not in ("pandas", "polars"):
+        raise UsageError(f"join needs a frame of pandas or polars, got a {type(given).__name__}")
+    if there := [name for name in run.metrics if name in given.columns]:
+        raise UsageError(f"the frame already has a column {listing(there)}; rename or drop it")
+    data = samples_of(rows_of(given) or (), columns=plan.columns)
+    rows: dict[object, Row] = {row.sample.id: row for row in run.rows}
+    keys: list[object] = [sample.id for sample in data.samples]
+    labels: Any = getattr(run.given, "index", None) if library == "pandas" else None
+    if labels is not None and labels.is_unique and {*labels} <= {*given.index}:
+        rows, keys = dict(zip(labels, rows.values(), strict=True)), list(given.index[data.places])
+
+    # Both may be mere numbers of rows, so the texts must be the same.
+    asked, part = run.manifest.target is not None, plan.limit or plan.sample or run.partial
+    fields = ("query", "response", "contexts", "ranking", "reference", "relevance")
+    fields = fields[:1] if asked or run.columns is not None else fields
+    joined: dict[int, Row] = {}
+    for place, key, sample in zip(data.places, keys, data.samples, strict=True):
+        if (row := rows.get(key)) is not None:
+            joined[place] = row
+        pairs = [(f, getattr(sample, f), getattr(row.sample, f)) for f in fields] if row else []
+        other = [field for field, value, known in pairs if value not in (None, known)]
+        if other or not (row or part):
+            seen = f"has another {other[0]} than in the run" if other else "was not evaluated"
+            raise UsageError(f"row {place + 1} of the frame {seen}; join the evaluated frame")
+    if len(joined) != len(rows):
+        seen = f"the frame has {count(len(joined), 'row')} of the run's {len(rows):,} samples"
+        raise UsageError(f"{seen}; join the evaluated frame, with one row per sample")
+    several = [joined.get(place) for place in range(len(given))]
+    scores: Any = frame_in(
+        library,
+        {n: (float, [row and row.scores[n].value for row in several]) for n in run.metrics},
+    )
+    if library == "polars":
+        return given.hstack(scores)
+    return given.assign(**{name: scores[name].array for name in run.metrics})
 
 
 _WRITERS: Mapping[str, Callable[[Run, Path], object]] = {

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, one_line, strip_controls
-from ragstone.datasets.frames import Frame, frame_in
+from ragstone.datasets.frames import Typed, frame_in, library_of
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
 from ragstone.reports.worst import worst_documents
@@ -78,7 +78,7 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("id", str), lambda row: row.sample.id),
     (Column("query", str), lambda row: row.sample.query),
     (Column("response", str), lambda row: row.sample.response),
-    (Column("reference", str), lambda row: row.sample.reference),
+    (Column("reference", str), lambda row: row.sample.reference_cell),
     (Column("contexts", int), lambda row: _count(row.sample.contexts)),
     (Column("ranking", int), lambda row: _count(row.sample.ranking)),
     (Column("latency_ms", float), lambda row: row.latency_ms),
@@ -181,20 +181,46 @@ def claims_table(run: Run) -> Table:
     return Table(columns, batches(claim_lines(run, tuple(run.metrics))))
 
 
-def as_frame(table: Table, library: str) -> Frame:
+def frame_columns(table: Table) -> dict[str, Typed]:
+    """Return the columns of a table in memory, for `frame_in`."""
     columns = [_TypedColumn(column) for column in table.columns]
-    texts: list[list[Cell]] = [[] for _ in columns]
-    for batch in table.batches:
-        for column, cells, more in zip(columns, texts, batch, strict=True):
-            cells.extend(column.convert(more))
-    filled: dict[str, Sequence[Cell]] = {}
-    for column, cells in zip(columns, texts, strict=True):
-        if column.is_open and column.type is bool:
-            cells = [None if cell is None else cell == "true" for cell in cells]
-        elif column.is_open and column.type is not str:
-            cells = [None if cell is None else column.type(cell) for cell in cells]
-        filled[column.name] = cells
-    return frame_in(library, filled, {column.name: column.type for column in columns})
+    lists = [*zip(*table.lines, strict=True)] or [()] * len(columns)
+    made: dict[str, Typed] = {}
+    for column, cells in zip(columns, lists, strict=True):
+        texts = column.convert(cells)
+        made[column.name] = column.type, texts if column.type is str else cells
+    return made
+
+
+def samples_frame(run: Run, library: str, *, details: bool) -> Any:
+    """Return a row per sample: its fields, its tags, the value of each metric; or all columns."""
+    found = frame_columns(samples_table(run))
+    for field in ("contexts", "ranking") if run.columns is None else ():
+        ids = field == "ranking"
+        texts = [
+            None if some is None else [_encodable((ids and one.id) or one.text) for one in some]
+            for some in (getattr(row.sample, field) for row in run.rows)
+        ]
+        found[field] = list[str], texts
+    shown = ("id", "query", "response", "reference", "contexts", "ranking")
+    short = {n: n for n in shown} | {f"scores.{name}.value": name for name in run.metrics}
+    taken = {*short.values(), *(found if details else ())}
+    given: Any = run.given if library_of(run.given) == library else None
+    columns: dict[str, Typed] = {}
+    for column, typed in found.items():
+        name = column.removeprefix("tags.")
+        if name != column:
+            typed = (None, given[name]) if given is not None and name in given.columns else typed
+            while name in taken:
+                name += "_given"
+            taken.add(name)
+            columns[name] = typed
+        elif details or column in short:
+            columns[short.get(column, column)] = typed
+    frame: Any = frame_in(library, columns)
+    if library == "pandas":
+        frame.index = found["id"][1] if given is None else given.index
+    return frame
 
 
 def describe_claim(claim: JudgedClaim) -> str:

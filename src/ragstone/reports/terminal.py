@@ -410,6 +410,8 @@ def _failure_advice(run: Run) -> str | None:
         for cause in (Cause.MALFORMED, Cause.COUNT_MISMATCH, Cause.TRUNCATED)
     }
     other_model = {cause: _other_model(plan, text) for cause, text in words.items()}
+    if health is not None and not _ASKED.search(words[Cause.MALFORMED]):
+        other_model[Cause.MALFORMED] = f"fix what the target returns, then {again}"
     longer = _longer(plan, words[Cause.TRUNCATED])
     if not target_failed and not any(map(is_model, split_names(plan.judge))):
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"

@@ -10,7 +10,7 @@ from typing import cast
 
 from rich.text import Text
 
-from ragstone._internal.text import count, join_by_reason, quoted
+from ragstone._internal.text import count, join_by_reason
 from ragstone.metrics import catalogue
 from ragstone.reports.format import CAUSES, NO_VALUE, decimal, dollars, interval, milliseconds
 from ragstone.reports.worst import checked_metrics, focus_metric, threshold_metrics, worst_samples
@@ -68,7 +68,6 @@ class Section:
 
 
 LISTED = 3  # reasons and notes; the rest are counted
-MIN_JUDGED = 3  # rows without relevant documents: the ids are probably of different kinds
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {
     ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
     ClaimIssue.IGNORED: "missing although retrieved",
@@ -272,14 +271,8 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
     if rows := max((counts[name].unranked for name in ranked), default=0):
         words = f"the order of the contexts in {count(rows, 'row')} without a ranking of texts"
         yield Line(words, label="Ranking")
-    judged = run.counts.judged_rankings
-    if "retrieval" in families and judged >= MIN_JUDGED and run.counts.first_unmatched:
-        retrieved, relevant = map(quoted, run.counts.first_unmatched)
-        words = (
-            f"no retrieved id is among the relevant ids in any of {count(judged, 'row')} "
-            f"(first: retrieved {retrieved}, relevant {relevant}); check that both use the same ids"
-        )
-        yield Line(words, Tone.BAD, "Ids")
+    if "retrieval" in families and (warning := run.counts.ids.warning("row")):
+        yield Line(warning, Tone.BAD, "Ids")
     if "generation" in families:
         yield from _judge_facts(run, names)
     known = catalogue() if manifest.not_run else dict[str, MetricInfo]()

@@ -62,7 +62,7 @@ _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}  # they change the hash
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
     {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
-    | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
+    | dict.fromkeys(("limit", "columns", "sheet", "header_row"), About.DATA)
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
@@ -116,6 +116,7 @@ def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
         (About.DATA, "judgments (hash)"): identity.get("judgements fingerprint", "")[:_DIGEST],
         (About.DATA, "queries not ranked"): identity.get("missing"),
         (About.DATA, "equal scores"): identity.get("ties"),
+        (About.DATA, "documents with their query's id"): identity.get("identical ids"),
         (About.TARGET, "target"): manifest.target,
         (About.VERSION, "ragstone"): manifest.version,
         (About.SETTINGS, "gates"): [

@@ -1,7 +1,6 @@
 """The pairs of two runs, and how each metric changed over them."""
 
 import math
-import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.text import plain
 from ragstone.results.grouping import RowKeys
 from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.results.run import Run
@@ -40,8 +40,7 @@ class Unscored(NamedTuple):
 @lru_cache(maxsize=10_000)
 def claim_key(text: str, against: str) -> int:
     """Return a number, valid in this process: equal for claims of equal words about equal texts."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return hash((" ".join(plain.split()), against))
+    return hash((plain(text), against))
 
 
 class MetricColumn:

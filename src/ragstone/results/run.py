@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from ragstone._internal.text import count
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
 
+DataFrame = TypeVar("DataFrame")
+
 REASONS = 5
 """The most common reasons for undefined scores that a summary has."""
 
@@ -42,6 +44,7 @@ class Run:
         stopped: the budget that was spent, so that answers are missing; None if none was.
         failed_tests: the tests of a promptfoo configuration that failed; None if none did.
         known_counts: the counts of the rows, if they were counted as they finished.
+        given: the rows of the data frame that was evaluated, with its index, but without its texts.
     """
 
     manifest: Manifest
@@ -52,6 +55,7 @@ class Run:
     stopped: str | None = None
     failed_tests: str | None = None
     known_counts: RunSummaryBuilder | None = field(default=None, compare=False)
+    given: object = field(default=None, compare=False)
 
     @property
     def columns(self) -> RankingRows | None:
@@ -94,10 +98,14 @@ class Run:
         state = "partial, " if self.partial else ""
         return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
 
-    def _repr_html_(self) -> str:
+    @property
+    def _notebook(self) -> ModuleType:
         from ragstone.reports import notebook
 
-        return notebook.run_html(self)
+        return notebook
+
+    def _repr_html_(self) -> str:
+        return self._notebook.run_html(self)
 
     def show(self, path: str | Path | None = None) -> None:
         """Show the whole report: in a notebook below the cell, else in the browser.
@@ -108,9 +116,7 @@ class Run:
         Raises:
             UsageError: the file cannot be written.
         """
-        from ragstone.reports import notebook
-
-        notebook.show(self, path)
+        self._notebook.show(self, path)
 
     def report(
         self,
@@ -127,49 +133,49 @@ class Run:
         Raises:
             UsageError: no file is named, two are the same, or one cannot be written.
         """
-        from ragstone.reports import notebook
-
         files = {"html": html, "excel": excel, "markdown": markdown, "junit": junit}
-        return notebook.write_reports(self, files)
+        return self._notebook.write_reports(self, files)
 
     def to_pandas(  # pyright: ignore[reportUnknownParameterType]
-        self, *, claims: bool = False
+        self, *, claims: bool = False, details: bool = False
     ) -> "pandas.DataFrame":  # pyright: ignore[reportUnknownMemberType]
-        """Return the samples as a frame of pandas: a row each, with the columns of `--rows x.csv`.
+        """Return the samples as a frame of pandas: a row each, with a column per metric.
 
-        These are the texts, `tags.NAME`, and `scores.METRIC.value` (also `state`, `passed`,
-        `reason`, `cause`, `fallback`). Without a score, the value is null. A run of a ranking has
-        ids, queries and values only. With `claims`, there is a row per judged claim, with its
-        label, reason and first quote.
+        Before these are the fields of the sample and your other columns; one with the name of
+        another column gets the suffix `_given`. Without a score, the value is null. `details` adds
+        why, and the rest of `--rows x.csv`. With `claims`, there is a row per judged claim, with
+        its label, reason and first quote.
 
-        Raises:
-            UsageError: the library is not installed.
-        """
-        from ragstone.reports import notebook
-
-        return cast("pandas.DataFrame", notebook.frame(self, "pandas", claims=claims))
-
-    def to_polars(self, *, claims: bool = False) -> "polars.DataFrame":
-        """Return the samples, or with `claims` the claims, as a frame of polars; see `to_pandas`.
+        The index is that of the rows of the pandas frame that was evaluated, so that
+        `df["faithfulness"] = run.to_pandas()["faithfulness"]` is right for any order of rows. Runs
+        of other data, or from a store, have the ids of the samples as index: see `join`.
 
         Raises:
             UsageError: the library is not installed.
         """
-        from ragstone.reports import notebook
+        return self._notebook.frame(self, "pandas", claims=claims, details=details)
 
-        return cast("polars.DataFrame", notebook.frame(self, "polars", claims=claims))
+    def to_polars(self, *, claims: bool = False, details: bool = False) -> "polars.DataFrame":
+        """Return a frame of polars, as `to_pandas` does."""
+        return self._notebook.frame(self, "polars", claims=claims, details=details)
 
     def to_arrow(  # pyright: ignore[reportUnknownParameterType]
-        self, *, claims: bool = False
+        self, *, claims: bool = False, details: bool = False
     ) -> "pyarrow.Table":  # pyright: ignore[reportUnknownMemberType]
-        """Return the samples, or with `claims` the claims, as a PyArrow table; see `to_pandas`.
+        """Return a PyArrow table, as `to_pandas` does."""
+        return self._notebook.frame(self, "pyarrow", claims=claims, details=details)
+
+    def join(self, frame: DataFrame) -> DataFrame:
+        """Return a frame of pandas or polars with the scores as further columns.
+
+        It is the frame that was evaluated, or has the same rows. They are matched by the index of
+        pandas or by the ids; texts that differ are an error. Rows without a score have null.
 
         Raises:
-            UsageError: the library is not installed.
+            UsageError: the frame has other rows, or already a column with the name of a metric.
+            InputError: the frame cannot be read as samples.
         """
-        from ragstone.reports import notebook
-
-        return notebook.frame(self, "pyarrow", claims=claims)
+        return self._notebook.join(self, frame)
 
     def summary(self) -> Mapping[str, Summary]:
         """Return the mean, the interval and the counts of each metric, by name."""

@@ -20,6 +20,7 @@ from ragstone.results.metric_summary import (
 )
 from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
+from ragstone.types.ids import IdCheck
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
 from ragstone.types.score import MetricInfo
@@ -131,7 +132,7 @@ class TargetHealth:
 
 
 _ADDED = (
-    *("rows", "_places", "calls_saved", "_usage", "failed_before", "judged_rankings", "_blame"),
+    *("rows", "_places", "calls_saved", "_usage", "failed_before", "ids", "_blame"),
     *("judge_latencies", "_target_latencies", "_asked", "_failed"),
 )
 """Counts of a RunSummaryBuilder that merging adds."""
@@ -153,15 +154,13 @@ class RunSummaryBuilder:
         self.over_budget = False
         self.cascade: CascadeStats | None = None
         self.failed_before = Counter[Cause]()  # scores, because calls failed before the run
-        self.judged_rankings = 0  # rows with retrieved ids and relevant ids
+        self.ids = IdCheck()
         self._places = array("q")
         self._usage = Usage()
         self._cost: int | None = 0
         self._blame = Counter[ClaimIssue]()
         self._notes = Reasons()
         self._tags: dict[str, tuple[int, int]] = {}
-        self._matched = False
-        self._unmatched: tuple[int, str, str] | None = None
         self._grouping: Grouping | None = None
         self._breakdown = TagBreakdown()
         self.judge_latencies = Latencies()  # of replies that are not from the cache
@@ -187,10 +186,11 @@ class RunSummaryBuilder:
             counts.add(row.scores[name], place=row.index, sample_id=row.sample.id, ranked=ranked)
         relevance, ids = row.sample.relevance, row.sample.ranked_ids
         if relevance and ids:
-            self.judged_rankings += 1
-            self._matched = self._matched or not relevance.keys().isdisjoint(ids)
-            one = row.index, ids[0], next(iter(relevance))
-            self._unmatched = min(self._unmatched or one, one)
+            self.ids.rows += 1
+            if relevance.keys().isdisjoint(ids):
+                self.ids.compare(row.index, ids, list(relevance))
+            else:
+                self.ids.matched += 1
         for exchange in row.exchanges:
             outcome = exchange.outcome
             self._usage += outcome.usage
@@ -239,9 +239,6 @@ class RunSummaryBuilder:
         self._notes.merge(other._notes)
         for tag, where in other._tags.items():
             self._tags[tag] = min(where, self._tags.get(tag, where))
-        self._matched |= other._matched
-        unmatched = (each for each in (self._unmatched, other._unmatched) if each)
-        self._unmatched = min(unmatched, default=None)
 
     @property
     def usage(self) -> Usage:
@@ -259,10 +256,6 @@ class RunSummaryBuilder:
     @property
     def tags(self) -> tuple[str, ...]:
         return tuple(sorted(self._tags, key=self._tags.__getitem__))
-
-    @property
-    def first_unmatched(self) -> tuple[str, str] | None:
-        return None if self._matched or self._unmatched is None else self._unmatched[1:]
 
     @property
     def grouping(self) -> Grouping:

@@ -25,6 +25,7 @@ from ragstone.results.metric_summary import First, MetricSummaryBuilder, Placed,
 from ragstone.results.run_summary import RunSummaryBuilder, TagBreakdown
 from ragstone.results.stats.sums import Latencies
 from ragstone.types.claim import ClaimIssue, Label
+from ragstone.types.ids import IdCheck
 from ragstone.types.questions import adapter_of
 from ragstone.types.reply import NOTHING_SPENT, CascadeStats, Exchange, Reply, Usage
 from ragstone.types.row import LazyRows, Row
@@ -204,12 +205,15 @@ class RowIndexSet(Collection[int]):
         return (place for place, flag in enumerate(self._flags) if flag)
 
 
-COUNTS_VERSION = f"{version('ragstone')}+1"
+COUNTS_VERSION = f"{version('ragstone')}+2"
 """Other versions may count otherwise. Increase the number when a counted class changes."""
 
 _OBJECTS: Mapping[str, type] = {
     kind.__name__: kind
-    for kind in (RunSummaryBuilder, MetricSummaryBuilder, RowKeys, TagBreakdown, Latencies, Reasons)
+    for kind in (
+        *(RunSummaryBuilder, MetricSummaryBuilder, RowKeys, TagBreakdown, Latencies, Reasons),
+        IdCheck,
+    )
 }
 _VALUES: Mapping[str, Callable[..., object]] = {
     kind.__name__: kind for kind in (Usage, CascadeStats, First, Placed)

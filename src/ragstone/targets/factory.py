@@ -4,23 +4,34 @@ import asyncio
 import inspect
 import os
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol, cast
-from uuid import UUID
+from typing import Any, cast
 
 from ragstone._internal.concurrency import in_thread
+from ragstone._internal.documents import answer_of, read_document
+from ragstone._internal.fields import is_object
 from ragstone._internal.plugins import import_plugin, is_from_code
 from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import FIELDS, SETTINGS, Answer, Target, settings_of
-from ragstone.targets.http import HttpTarget, malformed, parse_field
+from ragstone.targets.http import HttpTarget, joined, malformed, parse_field
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.reply import Failure
@@ -30,32 +41,12 @@ from ragstone.types.sample import Sample
 FIELD_OF: Mapping[str, str] = {  # name in a mapping -> Sample field
     **{name: name for name in FIELDS},
     **dict.fromkeys(("answer", "result", "output"), "response"),
-    **dict.fromkeys(("context", "source_documents"), "contexts"),
+    **dict.fromkeys(("context", "documents", "source_documents", "source_nodes"), "contexts"),
 }
 _HISTORIES = ("chat_history", "history")
 INPUTS = ("query", "question", "input", *_HISTORIES)  # what chains were given, and return too
-_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")  # of an id in documents' metadata
-
-
-class Runnable(Protocol):
-    """A LangChain runnable, such as a chain or a retriever."""
-
-    @property
-    def ainvoke(self) -> Callable[..., object]: ...
-
-
-class QueryEngine(Protocol):
-    """A query engine of LlamaIndex."""
-
-    @property
-    def query(self) -> Callable[..., object]: ...
-
-
-class Retriever(Protocol):
-    """A retriever of LlamaIndex."""
-
-    @property
-    def retrieve(self) -> Callable[..., object]: ...
+# inputs of a pipeline's components that are the query
+_QUERIES = ("query", "question", "input", "text", "prompt")
 
 
 def as_function(target: object) -> object:
@@ -85,77 +76,103 @@ def as_function(target: object) -> object:
         return invoke if len(names) != 1 else ask_next if histories else ask
     if callable(target):
         return target
+    if hasattr(target, "walk") and hasattr(target, "inputs"):
+        return _run_of(target)
+    if hasattr(target, "chat") and hasattr(target, "reset"):
+        return _chat_of(target)
     return getattr(target, "query", getattr(target, "retrieve", target))
 
 
-def answer_fields(result: object) -> dict[str, object]:
+def _run_of(pipeline: Any) -> Callable[[str], object]:
+    """Return a function that runs a pipeline of Haystack, and returns all components' outputs."""
+    asked: dict[str, list[str]] = {}
+    for component, inputs in pipeline.inputs().items():
+        for name, about in inputs.items():
+            if name in _QUERIES:
+                asked.setdefault(component, []).append(name)
+            elif about["is_mandatory"]:
+                seen = f"the pipeline also needs the input {name} of {component}"
+                raise TargetError(f"{seen}; use a function that calls its run")
+    components = {name for name, _ in pipeline.walk()}
+
+    def run(query: str) -> object:
+        data = {component: dict.fromkeys(names, query) for component, names in asked.items()}
+        return pipeline.run(data, include_outputs_from=components)
+
+    return run
+
+
+def _chat_of(engine: Any) -> Callable[[str], object]:
+    """Return a function that asks a chat engine of LlamaIndex, whose memory rows do not share."""
+    lock = Lock()
+
+    def chat(query: str) -> object:
+        with lock:
+            engine.reset()
+            return engine.chat(query)
+
+    return chat
+
+
+def answer_fields(result: object, relevant: Collection[str] = ()) -> dict[str, object]:
     """Return the Sample fields in what a function returned, or raise a CallError."""
+    fields = _named_fields(result)
+    return {field: parse_field(field, value, relevant) for field, value in fields.items()}
+
+
+def _named_fields(result: object) -> Mapping[str, object]:
     if isinstance(result, str):
-        return {"response": parse_field("response", result)}
-    if hasattr(result, "source_nodes") and hasattr(result, "response"):  # LlamaIndex
-        nodes = cast("Any", result)
-        given: Mapping[object, object] = {"answer": nodes.response, "context": nodes.source_nodes}
-    elif isinstance(content := getattr(result, "content", None), str):  # a message of LangChain
-        given = {"answer": content}
-    elif isinstance(result, Mapping):
-        given = cast("Mapping[object, object]", result)
-    elif isinstance(result, list) and all(map(_is_document, cast("list[object]", result))):
-        given = {"context": cast("object", result)}
-    else:
-        kind = type(cast("object", result)).__name__
-        raise malformed(f"returned {kind}, not text or a mapping")
-    if unknown := ", ".join(repr(name) for name in given if name not in {*FIELD_OF, *INPUTS}):
-        raise malformed(f"returned {unknown}; it may return {', '.join(FIELDS)}")
+        return {"response": result}
+    if isinstance(result, tuple) and len(pair := cast("tuple[object, ...]", result)) == 2:
+        return {**_named_fields(pair[0]), "contexts": pair[1]}
+    if isinstance(result, list) and all(map(_is_document, items := cast("list[object]", result))):
+        return {"contexts": items}
+    value = cast("object", result)
+    given: Mapping[str, object] = value if is_object(value) else {}
+    if (found := answer_of(value)) is None:
+        if not is_object(value):
+            raise malformed(f"returned {type(value).__name__}, not text or a mapping")
+        if unknown := ", ".join(repr(n) for n in given if n not in {*FIELD_OF, *INPUTS}):
+            raise malformed(f"returned {unknown}; it may return {', '.join(FIELDS)}")
     names: dict[str, str] = {}
     for name, field in FIELD_OF.items():
         if given.get(name) is not None and names.setdefault(field, name) != name:
             both = f"returned both {names[field]!r} and {name!r}"
             raise malformed(f"{both}; return only one {field}")
-    return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
+    fields = {**(found or {}), **{field: given[name] for field, name in names.items()}}
+    response = fields.get("response")
+    inner = None if response is None or isinstance(response, str) else answer_of(response)
+    if inner is not None:
+        fields = {**inner, **fields, "response": inner.get("response")}
+    return {field: value for field, value in fields.items() if value is not None}
 
 
 def _is_document(item: object) -> bool:
-    if isinstance(item, Mapping):  # as JSON
-        return "page_content" in item
-    return hasattr(item, "page_content") or hasattr(item, "node")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[object]", value)
-        return [_document(item) if _is_document(item) else item for item in items]
-    content = getattr(value, "content", None)
-    return content if isinstance(content, str) else value
-
-
-def _document(item: Any) -> Mapping[str, object]:
-    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex."""
-    if node := getattr(item, "node", None):
-        text, own, metadata = node.get_content(), node.node_id, node.metadata
-    else:
-        names = ("page_content", "id", "metadata")
-        is_plain = isinstance(item, Mapping)
-        text, own, metadata = (item.get(n) if is_plain else getattr(item, n, None) for n in names)
-    known = cast("Mapping[str, object]", metadata or {})
-    ids = {str(known[name]) for name in _IDS if known.get(name) is not None}
-    # both libraries give random ids to texts without one, which no relevant id would match
-    if not ids and own is not None and not _is_random(str(own)):
-        ids = {str(own)}
-    found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
-    score: Any = getattr(cast("object", item), "score", None)
-    return found if score is None else {**found, "score": float(score)}
-
-
-def _is_random(name: str) -> bool:
-    try:
-        return UUID(name).version == 4
-    except ValueError:
+    if answer_of(item) or (is_object(item) and not FIELD_OF.keys().isdisjoint(item)):
         return False
+    return isinstance((read_document(item) or {}).get("text"), str)
 
 
-Function = Callable[..., object] | Runnable | QueryEngine | Retriever
-"""Takes any of GIVEN by name, or the query as its first argument. Returns the response, or a
-mapping of response, contexts and ranking; sync or async."""
+def _merged(pieces: Iterable[object]) -> Mapping[str, object]:
+    """Return the fields in a stream: the texts of its pieces joined, and their documents."""
+    texts: list[str] = []
+    fields: dict[str, list[object]] = {}
+    for piece in pieces:
+        for field, value in _named_fields([piece] if _is_document(piece) else piece).items():
+            parsed = parse_field(field, value)
+            if isinstance(parsed, str):
+                texts.append(parsed)
+            else:
+                fields.setdefault(field, []).extend(cast("Sequence[object]", value))
+    return {**fields, "response": joined(texts, "yield only the new text")} if texts else fields
+
+
+Function = object
+"""A callable, or an object of LangChain, LlamaIndex or Haystack that answers a query.
+
+A callable takes any of GIVEN by name, or the query as its first argument. It returns the response,
+or a mapping of response, contexts and ranking; sync or async.
+"""
 
 GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")  # with a meaning
 
@@ -178,7 +195,7 @@ class FunctionTarget(Target):
         await self._limiter.turn()
         start = perf_counter()
         fields, failure = await self._answer(sample)
-        call = TargetCall("function", (perf_counter() - start) * 1000, failure)
+        duration = (perf_counter() - start) * 1000
         absent = needed - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
         fix = f"return a mapping of {', '.join(FIELDS)}"
         failures = {
@@ -186,14 +203,16 @@ class FunctionTarget(Target):
             or Failure(Cause.MALFORMED, f"{self.name} returned no {name} (or None); {fix}")
             for name in absent
         }
-        return Answer(fields, failures, (call,))
+        if fields.keys().isdisjoint(needed):  # nothing that it returned can be used
+            failure = failure or next(iter(failures.values()), None)
+        return Answer(fields, failures, (TargetCall("function", duration, failure),))
 
     async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
         limit = asyncio.timeout(self._timeout)  # a sync function continues in its thread
         try:
             async with limit:
                 result = await self._call(sample)
-            return answer_fields(result), None
+            return answer_fields(result, sample.relevance or ()), None
         except CallError as error:
             return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
         except BaseException as error:
@@ -215,9 +234,9 @@ def function_named(name: str) -> Function:
         found: object = attrgetter(attribute)(import_plugin(module))
     except AttributeError:
         found = None
-    if not callable(as_function(found)):
+    if found is None:
         raise TargetError(f"{name}: {module} has no function {attribute!r}")
-    return cast("Function", found)
+    return found
 
 
 def _caller(
@@ -232,8 +251,11 @@ def _caller(
             raise TargetError(f"{name}() raised {type(error).__name__}: {error}") from error
     called = as_function(made)
     if not callable(called):
-        what = "a class whose objects" if inspect.isclass(function) else "an object that"
-        raise TargetError(f"{name} is {what} cannot be called; add __call__")
+        raise TargetError(
+            f"{name} is an object of type {type(made).__name__}, which cannot be called; use a "
+            "function, or an object with __call__, ainvoke, query, retrieve or chat, such as "
+            "index.as_query_engine() or store.as_retriever()"
+        )
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):  # a builtin without a signature
@@ -257,7 +279,17 @@ def _caller(
         bound = partial(called, *[sample.query] * first, **{name: known[name] for name in names})
         # an async function only makes its coroutine here: that never blocks the loop
         result = bound() if inspect.iscoroutinefunction(called) else await in_thread(bound)
-        return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
+        if inspect.isawaitable(result):
+            result = await cast("Awaitable[object]", result)
+        streams = "Streaming" in type(result).__name__  # of LlamaIndex
+        stream: object = getattr(result, "response_gen", None) if streams else result
+        if isinstance(stream, AsyncIterator):
+            pieces = [piece async for piece in cast("AsyncIterator[object]", stream)]
+        elif isinstance(stream, Iterator):
+            pieces = await in_thread(partial(list[object], cast("Iterator[object]", stream)))
+        else:
+            return result
+        return {"contexts": getattr(result, "source_nodes", None), **_merged(pieces)}
 
     return call, names
 

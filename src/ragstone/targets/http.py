@@ -6,7 +6,7 @@ A reply that cannot be parsed raises a CallError.
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from functools import partial
 from itertools import groupby, islice, pairwise
 from time import perf_counter
@@ -20,6 +20,7 @@ from jmespath.visitor import TreeInterpreter
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import parse
+from ragstone._internal.documents import read_document
 from ragstone._internal.fields import is_object
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
@@ -44,6 +45,7 @@ _NOT_READY = (
     "starts a system for testing."
 )
 _DONE = "[DONE]"
+_NEW = "select only the new text, not {!r}"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _EVENT_END = re.compile(r"(?:\r\n?+|\n){2,}")
 _FAILED = re.compile(
@@ -121,7 +123,7 @@ def _absence(data: object, path: str) -> str:
     return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
 
 
-def parse_field(field: str, value: object) -> object:
+def parse_field(field: str, value: object, relevant: Collection[str] = ()) -> object:
     if field == "response":
         if not isinstance(value, str):
             raise malformed(f"expected the response to be text, got {_excerpt(value)}")
@@ -129,7 +131,7 @@ def parse_field(field: str, value: object) -> object:
     if not isinstance(value, list | tuple):
         raise malformed(f"expected {field} to be a list, got {_excerpt(value)}")
     _check_count(items := cast("Sequence[object]", value), field)
-    return tuple(_context(item, number, field) for number, item in enumerate(items, 1))
+    return tuple(_context(item, number, field, relevant) for number, item in enumerate(items, 1))
 
 
 def _check_count(items: Sized, what: str) -> None:
@@ -137,7 +139,7 @@ def _check_count(items: Sized, what: str) -> None:
         raise malformed(f"{what} has {len(items):,} items, more than the limit of {MOST_ITEMS:,}")
 
 
-def _context(item: object, number: int, field: str) -> Context:
+def _context(item: object, number: int, field: str, relevant: Collection[str]) -> Context:
     if isinstance(item, Context):
         return item
     place = f"item {number} of {field}"
@@ -145,13 +147,12 @@ def _context(item: object, number: int, field: str) -> Context:
         fix = "correct the list, or leave such items out with a filter such as results[?id]"
         raise malformed(f"{place} is null or missing; {fix}")
     bare = "id" if field == "ranking" else "text"
-    known = item if is_object(item) else {bare: item}
-    shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
+    known = {bare: item} if (found := read_document(item, relevant)) is None else found
     # an item of a ranking without its id would count as a wrong document
-    needed = "text" if field == "contexts" or "id" not in known else "id"
-    if needed not in shown:
-        raise malformed(f"{place} has no {needed}: {_excerpt(known)}")
-    shown = {key: _join_halves(it) if isinstance(it, str) else it for key, it in shown.items()}
+    needed = "id" if field == "ranking" and (not is_object(item) or "id" in item) else "text"
+    if needed not in known:
+        raise malformed(f"{place} has no {needed}: {_excerpt(item)}")
+    shown = {key: _join_halves(it) if isinstance(it, str) else it for key, it in known.items()}
     if HIDDEN in str(shown.get("id")) and HIDDEN not in str(known["id"]):
         fix = "use other ids, or write the value into the target file if it may be shown"
         raise malformed(f"the id of {place} contains a key or variable; {fix}")
@@ -167,7 +168,7 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
     if field == "response" and path == "@":  # the whole reply
         # Events are plain text, or JSON strings if all of them are.
         strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
-        return _joined(strings if len(strings) == len(events) else events, path)
+        return joined(strings if len(strings) == len(events) else events, _NEW.format(path))
     found = (_search(field, event, path) for event in data)
     if not (pieces := [piece for piece in found if piece is not None]):
         raise malformed(f"no event of the reply has a value at {path!r}")
@@ -175,17 +176,17 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
         return parse_field(field, pieces[-1])
     if other := [piece for piece in pieces if not isinstance(piece, str)]:
         raise malformed(f"expected text in each event of the response, got {_excerpt(other[0])}")
-    return _joined(cast("list[str]", pieces), path)
+    return joined(cast("list[str]", pieces), _NEW.format(path))
 
 
-def _joined(pieces: list[str], path: str) -> str:
-    """Return the text of all events, unless an event repeats the text before it."""
+def joined(pieces: list[str], fix: str) -> str:
+    """Return the text of a stream, unless a piece of it repeats the text before it."""
     texts = [text for text in pieces if text]
     steps = [text for text, _ in groupby(texts)]
     growing = len(steps) > 2 and all(b.startswith(a) for a, b in pairwise(steps))
     if growing or (len(texts) > 1 and len(texts[-1]) > 20 and "".join(texts[:-1]) == texts[-1]):
-        seen = "an event repeats the events before it, so the response would be read twice"
-        raise malformed(f"{seen}; select only the new text, not {path!r}")
+        seen = "a piece of the response repeats the text before it, which would be read twice"
+        raise malformed(f"{seen}; {fix}")
     return _join_halves("".join(texts))
 
 
@@ -343,7 +344,7 @@ class HttpTarget(Target):
             "query": sample.query,
             "messages": sample.messages,
             "id": sample.id,
-            "reference": sample.reference,
+            "reference": sample.reference_cell,
             "session_id": f"ragstone-{uuid4()}",
             **{f"tags.{name}": value for name, value in sample.tags.items()},
         }

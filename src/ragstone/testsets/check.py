@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from ragstone._internal.concurrency import run_sync, worker_pool
-from ragstone._internal.text import listing, one_line
+from ragstone._internal.text import closest, listing, one_line
 from ragstone.datasets import load, samples_of
 from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, RouterJudge
@@ -254,7 +254,7 @@ def type_of(sample: Sample) -> RowType:
                 return kind
     if sample.relevance is not None and not any(grade > 0 for grade in sample.relevance.values()):
         return "unanswerable"
-    if sample.reference and abstains(sample.reference):
+    if sample.references and all(map(abstains, sample.references)):
         return "unanswerable"
     return "single"
 
@@ -288,7 +288,7 @@ class _RowChecker:
         self.ids_known, self.decides = ids_known, decides
         self.query = sample.query_with_history
         claims = " ".join(sample.reference_claims or ())
-        self.reference = (sample.reference or claims).strip()
+        self.reference = (sample.closest_reference or claims).strip()
         self.findings: list[Finding] = []
         self.support: list[Span] = []
         self.relevance = dict(sample.relevance or {})
@@ -300,6 +300,9 @@ class _RowChecker:
         for name in unknown:
             del self.relevance[name]
         self.chunks = [chunk for chunks in self.listed.values() for chunk in chunks]
+        if isinstance(sample.reference, tuple):  # one that the documents support is enough
+            near = self.chunks or self.index.search("\n".join(sample.references), NEAR)
+            self.reference = closest(sample.reference, "\n".join(chunk.text for chunk in near))
         self.by_document = by_document
         if self.listed:
             self.by_document = self.listed.keys().isdisjoint(corpus.by_id)

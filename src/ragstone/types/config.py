@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError, PydanticUndefined
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
 from ragstone._internal.secrets import tells_secret
-from ragstone._internal.text import format_validation_errors
+from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.errors import UsageError
 from ragstone.types.claim import BATCH
 from ragstone.types.gate import Gate, share
@@ -211,6 +211,12 @@ class Selection(TypedDict):
     seed: int
 
 
+class Reading(TypedDict):
+    sheet: str | None
+    header_row: int | None
+    columns: Mapping[str, str]
+
+
 class Plan(JudgePlan, ClaimPlan):
     """Everything a run is asked to do. Every field has a default."""
 
@@ -222,6 +228,10 @@ class Plan(JudgePlan, ClaimPlan):
     """Seed of --sample: the same seed draws the same rows of the same data."""
     sheet: str | None = _setting("Data", None, common=True, default_text="the first")
     """Sheet of the workbook."""
+    header_row: int | None = _setting(
+        "Data", None, common=True, default_text="the first with cells", ge=1
+    )
+    """Row of the column names in a workbook or CSV file; rows above it are ignored."""
     columns: FrozenMap[str, str] = _setting(
         "Data", {}, flags=["--map"], keys=["map"], metavar="FIELD=COLUMN", common=True
     )
@@ -295,6 +305,10 @@ class Plan(JudgePlan, ClaimPlan):
     @property
     def cutoffs(self) -> tuple[int, ...]:
         return self.k if isinstance(self.k, tuple) else (self.k,)
+
+    @property
+    def reading(self) -> "Reading":
+        return {"sheet": self.sheet, "header_row": self.header_row, "columns": self.columns}
 
     @property
     def selection(self) -> "Selection":
@@ -423,6 +437,15 @@ def settings_schema() -> dict[str, object]:
     }
 
 
+class ReadField(FrozenModel):
+    """How a field was read: from which column, in how many rows, and its first value."""
+
+    field: str
+    column: str
+    rows: int
+    example: str = ""
+
+
 class Source(FrozenModel):
     """The data set of a run."""
 
@@ -432,6 +455,22 @@ class Source(FrozenModel):
     notes: tuple[str, ...] = ()
     path: str | None = None
     sample: str | None = None  # how it was drawn
+    fields: tuple[ReadField, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @property
+    def reading(self) -> list[str]:
+        """How the data was read: a line for each field, one for the tags, eight at most."""
+        lines = [
+            f"  {each.field} ← {each.column} ({each.rows:,} of {self.rows:,} rows): {each.example}"
+            for each in self.fields
+        ]
+        tags = [f"  tags: {one_line(', '.join(self.tags), 200)}"] if self.tags else []
+        most = 8 - len(tags)
+        if len(lines) > most:
+            rest = ", ".join(f"{each.field} ← {each.column}" for each in self.fields[most - 1 :])
+            lines[most - 1 :] = [f"  {rest}"]
+        return [*lines, *tags]
 
 
 class Manifest(FrozenModel):

@@ -1,5 +1,6 @@
 """Sample: one row to evaluate, and the Context texts it holds."""
 
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Literal, cast
@@ -7,12 +8,14 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
 from ragstone._internal import fields
+from ragstone._internal.text import closest, one_line
 
 SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(  # for a missing field, another
     {"ranking": "contexts", "reference_claims": "reference"}
 )
 Tags = fields.FrozenMap[str, fields.Figure]
 NO_TAGS: Tags = MappingProxyType({})
+_SEVERAL = AfterValidator(lambda given: given if len(given) > 1 else next(iter(given), None))
 
 
 def describe_field(field: str) -> str:
@@ -62,7 +65,7 @@ class Sample(fields.FrozenModel):
         response: what the system answered.
         contexts: the texts the generator saw, in order.
         ranking: what the retriever returned, best first, if that is not `contexts`.
-        reference: the expected answer.
+        reference: the expected answer, or several accepted answers.
         reference_claims: facts that the answer must contain.
         relevance: document id -> grade (> 0 is relevant); IR calls this qrels.
         tags: any other column, by name, for grouping.
@@ -74,7 +77,7 @@ class Sample(fields.FrozenModel):
     response: str | None = None
     contexts: tuple[Context, ...] | None = None
     ranking: tuple[Context, ...] | None = None
-    reference: str | None = None
+    reference: str | Annotated[tuple[fields.NotBlank, ...], _SEVERAL] | None = None
     reference_claims: tuple[str, ...] | None = None
     relevance: fields.FrozenMap[fields.DocumentId, FiniteFloat] | None = None
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
@@ -115,6 +118,34 @@ class Sample(fields.FrozenModel):
     def ranked_ids(self) -> tuple[str, ...]:
         """The ids of what was ranked, best first; places without an id are left out."""
         return tuple(place.id for place in self.ranked or () if place.id is not None)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The accepted answers; none if the reference is missing."""
+        given = () if self.reference is None else self.reference
+        return given if isinstance(given, tuple) else (given,)
+
+    @property
+    def closest_reference(self) -> str | None:
+        """The accepted answer that is most like the response; without one, like the contexts."""
+        if not isinstance(self.reference, tuple):
+            return self.reference
+        texts = "\n".join(place.text for place in self.contexts or self.ranking or ())
+        return closest(self.reference, (self.response or "").strip() or texts)
+
+    @property
+    def reference_cell(self) -> str | None:
+        """The reference as one text: several accepted answers are a JSON list."""
+        given = self.reference
+        return json.dumps(given, ensure_ascii=False) if isinstance(given, tuple) else given
+
+    def reference_note(self, used: str | None = None, *, read: bool = True) -> tuple[str, ...]:
+        """Return which of several accepted answers was used, if any was; usually the closest."""
+        if not isinstance(self.reference, tuple) or not read:
+            return ()
+        used = used or self.closest_reference or ""
+        number = self.reference.index(used) + 1
+        return (f"accepted answer {number} of {len(self.reference)}: {one_line(used, 80)!r}",)
 
     @field_validator("relevance", mode="before")
     @classmethod

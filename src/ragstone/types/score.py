@@ -1,7 +1,7 @@
 """Score: scored, undefined or failed; and the summary of many scores."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, Self
@@ -73,6 +73,12 @@ class Score(FrozenModel):
     def failed(cls, cause: Cause, reason: str) -> "Score":
         """Return the score if a question was not answered."""
         return cls(state=State.FAILED, cause=cause, reason=reason)
+
+    def noted(self, notes: Iterable[str | None]) -> "Score":
+        """Return this score with more notes, after those that it has."""
+        texts = dict.fromkeys(str(each) for each in (self.detail.get("note"), *notes) if each)
+        detail = {**self.detail, "note": "; ".join(texts)}
+        return self.model_copy(update={"detail": detail}) if texts else self
 
     def flag(self, doubt: str) -> "Score":
         """Return this score with a doubt about its number, so that it never passes."""

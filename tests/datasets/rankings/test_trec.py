@@ -29,10 +29,11 @@ def test_fields_are_those_that_python_splits(
     texts = ["".join(map("".join, zip(gaps, parts, strict=False))) for parts, gaps in given_lines]
     content = end.join(texts) + (end if ended else "")
     split = [(number, text.split()) for number, text in enumerate(texts)]
-    kept = [(n, parts) for n, parts in split if parts and not parts[0].startswith("#")]
+    kept = [(n, parts) for n, parts in split if parts]
     assert read(content.encode()) == [(n, [p[0], p[2]]) for n, p in kept if len(p) >= 3]
-    short = fields_of(content.encode(), (0, 2), least=3).short.tolist()
-    assert short == [n for n, parts in kept if len(parts) < 3]
+    fields = fields_of(content.encode(), (0, 2), least=3, most=4)
+    assert fields.odd.tolist() == [n for n, parts in kept if not 3 <= len(parts) <= 4]
+    assert fields.lines.tolist() == [n for n, parts in kept if 3 <= len(parts) <= 4]
 
 
 @given(st.lists(st.tuples(words, words, words), min_size=1, max_size=9), st.sampled_from(" \t"))
@@ -61,7 +62,7 @@ def test_lines_of_other_lengths_are_never_read_as_one() -> None:
 
 
 def test_begins_are_where_lines_can_be_read_again_from() -> None:
-    content = b"# x\n\na b c\n  d e f\n"
+    content = b"x\n\na b c\n  d e f\n"
     begins = fields_of(content, (0,), least=3).begins.tolist()
     assert [content[begin : begin + 1] for begin in begins] == [b"a", b"d"]
 

@@ -142,3 +142,10 @@ def test_each_claim_is_of_the_text_that_its_check_reads(
     metric: str, against: list[Texts], of: list[str]
 ) -> None:
     assert claim_sources(metric, claims(*against)) == of
+
+
+def test_the_accepted_answer_that_fits_is_the_reference(judged: Run) -> None:
+    row = judged.rows[0]
+    sample = row.sample.model_copy(update={"reference": ("never", "20 hours")})
+    told = sample_document(replace(row, sample=sample), {})
+    assert (told["reference"], told["accepted_answers"]) == ("20 hours", ["never", "20 hours"])

@@ -295,9 +295,7 @@ def test(**given: Any) -> None:
         samples = samples_of(grounded_samples(), **plan.selection).samples
         data = Source(name="the demo's manuals", fingerprint="", rows=len(samples))
     else:
-        dataset = load(
-            given["data"], sheet=plan.sheet, columns=plan.columns, **plan.selection, queries=False
-        )
+        dataset = load(given["data"], **plan.reading, **plan.selection, queries=False)
         samples, data = dataset.samples, dataset.source
     cases = judge_test.select_cases(samples, given["n"])
     few = sum(len(case.claims) for case in cases) < given["n"]

@@ -213,6 +213,7 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
         _ANNOTATOR,
         _METRIC,
         options.SHEET,
+        options.HEADER_ROW,
         options.STORE,
     ],
     epilog=options.RUN,
@@ -243,6 +244,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
                 metrics=calibratable(info.metrics),
             ),
             sheet=given["sheet"],
+            header_row=given["header_row"],
             columns=columns,
             yes_means=given["yes_means"] == "supported",
         )

@@ -28,15 +28,15 @@ GROUPS: Groups = MappingProxyType(
         "Files": (
             option(
                 "--qrels",
-                "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
-                "--qrels qrels.txt, --qrels scifact/.",
+                "Relevance judgments: TREC or MS MARCO qrels, CSV or TSV with a header, JSON, JSON "
+                "Lines, Parquet, Arrow, or a BEIR folder: --qrels qrels.txt, --qrels scifact/.",
                 path="FILE",
                 required=True,
             ),
             option(
                 "--ranking",
-                "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
-                " Repeat the option to compare each ranking with the first, query by query: "
+                "Rankings: a TREC or MS MARCO run, or a format as above; text files may be .gz or "
+                ".zst.  Repeat the option to compare each ranking with the first, query by query: "
                 "--ranking bm25.run --ranking dense.run.",
                 path="FILE",
                 required=True,
@@ -55,6 +55,11 @@ GROUPS: Groups = MappingProxyType(
                 "greater id, as in trec_eval, or the one listed first in the file.",
                 choices=["trec_eval", "given"],
                 default="trec_eval",
+            ),
+            option(
+                "--ignore-identical-ids",
+                "Leave out ranked documents that have the id of their query, as BEIR does.",
+                is_flag=True,
             ),
             setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
         ),
@@ -166,7 +171,11 @@ def rank(given: Given) -> int:
         if store and given["baseline"] is not None:
             runs.append(store.load(load("store").find_run(store, given["baseline"])))
         evaluation = RankingEvaluation.of(
-            given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
+            given["qrels"],
+            plan,
+            missing=given["missing"],
+            ties=given["tie_rule"],
+            ignore_identical=given["ignore_identical_ids"],
         )
         same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
         rows = store is not None or several or outputs.verbose or outputs.export

@@ -34,7 +34,7 @@ GROUPS: Groups = MappingProxyType(
     {
         "Data": (
             option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
-            *map(setting, ("limit", "sample", "sheet", "columns")),
+            *map(setting, ("limit", "sample", "sheet", "header_row", "columns")),
             options.CONFIG,
         ),
         "RAG system": (
@@ -167,8 +167,9 @@ def _plan_of_tests(tests: promptfoo.Configuration, file: str, given: Given, conf
             f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
             "vars query and context"
         )
-    if plan.sheet is not None:
-        raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
+    for name, what in ("sheet", "sheets"), ("header_row", "header"):
+        if (value := getattr(plan, name)) is not None:
+            raise UsageError(f"{file} has no {what}; remove --{name.replace('_', '-')} {value}")
     if promptfoo.asks_in_text(plan):
         legacy_model(plan)
     modes = {

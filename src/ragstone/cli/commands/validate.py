@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,6 @@ from ragstone.reports.markdown import error_annotation, no_commands
 from ragstone.reports.tables import csv_safe
 from ragstone.targets.factory import get_target
 from ragstone.types.config import DEFAULT_API, Plan
-from ragstone.types.sample import Sample
 
 ANSWERED = "with a RAG system's answers"
 
@@ -38,6 +36,7 @@ ANSWERED = "with a RAG system's answers"
         click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
         options.COLUMNS,
         options.SHEET,
+        options.HEADER_ROW,
         *options.JUDGE[:2],
         options.CONFIG,
         option(
@@ -52,7 +51,7 @@ def command(
 ) -> None:
     """Read data files or promptfoo configurations and report all problems; no calls are made.
 
-    A valid file is reported in one line: its rows, how many of them have each field, and which
+    Of a valid file you see which column is read as which field, with a value, and which
     metrics `ragstone run` accepts for it, with the judge set by the options or the config file.
     API keys are not checked. Exit code 2 if a file cannot be used.
 
@@ -81,7 +80,7 @@ def command(
             dataset = (
                 read_configuration(file).dataset
                 if is_configuration(file)
-                else load(file, sheet=plan.sheet, columns=plan.columns)
+                else load(file, **plan.reading)
             )
             click.echo(described(file, dataset, plan, judge))
         except UsageError as error:
@@ -119,11 +118,6 @@ def write_copy(dataset: Dataset, out: Path) -> None:
 
 
 def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
-    samples = dataset.samples
-    fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
-    found = Counter(name for each in samples for name, value in each if value is not None)
-    held = ", ".join(f"{field} {found[field]:,}" for field in fields if found[field])
-    tags = ", ".join(dataset.contents.tags)
     accepted = accepted_metrics(dataset, plan, judge)
     usual = {metric.name for metric in select(["all"])}
 
@@ -133,10 +127,11 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
         more = len(known) - len(named) if known else 0
         return ", ".join(named) + (f" and {more} more (`ragstone metrics`)" if more else "")
 
-    could = "; ".join(f"{how}: {names(metrics)}" for how, metrics in accepted.items())
-    notes = "".join(f"; {note}" for note in dataset.source.notes)
-    tagged = f"; tags: {tags}" if tags else ""
-    return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{notes}; {could}"
+    source = dataset.source
+    could = [f"  {how}: {names(metrics)}" for how, metrics in accepted.items()]
+    notes = [f"  note: {note}" for note in (*source.notes, *dataset.absent.values())]
+    rows = f"{name}: {count(len(dataset.samples), 'row')}"
+    return "\n".join((rows, *source.reading, *notes, *could))
 
 
 def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:

@@ -1,4 +1,4 @@
-"""Ranking files of all formats: TREC, JSON Lines, Parquet, Arrow and BEIR, in blocks of queries.
+"""Ranking files of all formats, recognized by their first line, in blocks of queries.
 
 JSON Lines usually have the same simple form in all lines. Those are read as bytes, without a Python
 object for each id; all other lines are parsed one by one. Tables are read by polars.
@@ -6,7 +6,7 @@ object for each id; all other lines are parsed one by one. Tables are read by po
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
@@ -19,21 +19,26 @@ from pydantic_core import from_json
 
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.files import check_file, unpacked_limit
-from ragstone._internal.text import listing, quoted
+from ragstone._internal.text import quoted
 from ragstone.datasets.arrow import scanned, unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings import trec
-from ragstone.datasets.rankings.join import Batch, Judgments, qrels_in, read_beir_qrels
+from ragstone.datasets.rankings.join import Batch, Judgments, Values, qrels_in
 from ragstone.datasets.rankings.source import (
+    AT_ONCE,
     EXTRA,
     PADDING,
     Integers,
     OnRead,
     Problems,
+    Stream,
     Texts,
+    delimiter_of,
+    first_line,
     opened,
     padded,
     resolve_column,
+    resolve_columns,
     too_large,
 )
 from ragstone.errors import UsageError
@@ -41,15 +46,12 @@ from ragstone.errors import UsageError
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
 
-_LINES = (".jsonl", ".ndjson")
-_PACKED = (".gz", ".zst", ".zstd")
 ROWS_AT_ONCE = 1 << 18  # rows that are read at once; more if one query has more
 VALUE = 2  # how many bytes a value of an unpacked column counts, at least
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
-    """A folder is read as BEIR, and a file with an unknown suffix as TREC."""
     if path.is_dir():
         path = qrels_in(path)
     problems = problems_of(path)
@@ -57,7 +59,7 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
 
 
 def problems_of(path: Path) -> Problems:
-    return Problems(path, "row" if _suffix(path) in TABLES else "line")
+    return Problems(path, "row" if path.suffix.lower() in TABLES else "line")
 
 
 def read_ranking(
@@ -80,21 +82,16 @@ def _read(
     *,
     graded: bool,
 ) -> Iterator[Batch]:
-    suffix, unit = _suffix(path), "judgment" if graded else "document"
-    if suffix in _LINES:
-        field = "relevance" if graded else "ranking"
-        form = f"one {{query_id, {field}}} object per line"
-        batches = LineReader(field, columns, problems).batches(path, on_read)
-    elif suffix in TABLES:
-        form = f"one row per {unit}"
+    batches: Iterable[Batch] = ()
+    if problems.unit == "row":
         batches = _read_table(path, problems, columns, on_read, graded=graded)
-    elif graded and suffix == ".tsv":
-        form = "one line per judgment: QUERY, DOCUMENT, GRADE"
-        batches = read_beir_qrels(path, problems)
-    else:
-        written = trec.QRELS if graded else trec.RANKING
-        form = f"one line per {unit}: {written}"
-        batches = trec.read(path, written, problems, on_read)
+    elif (line := first_line(path)).lstrip().startswith((b"{", b"[")):
+        field = "relevance" if graded else "ranking"
+        batches = LineReader(field, columns, problems).batches(path, line, on_read)
+    elif delimiter := delimiter_of(line, columns):
+        batches = trec.read_table(path, delimiter, columns, problems, on_read, graded=graded)
+    elif line:
+        batches = trec.read(path, line, problems, on_read, graded=graded)
     empty = True
     for batch in batches:
         empty = False
@@ -103,12 +100,7 @@ def _read(
         yield batch
     if empty:
         seen = "there are no judgments" if graded else "there is no ranking"
-        problems.add(seen, f"write {form}")
-
-
-def _suffix(path: Path) -> str:
-    name = Path(path.name.lower())
-    return name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
+        problems.add(seen, trec.EXPECTED[graded])
 
 
 @dataclass(frozen=True)
@@ -117,7 +109,7 @@ class QueryLines:
     lines: Integers
     sizes: Integers  # how many documents each query has
     documents: Texts
-    grades: NDArray[np.float64]  # none in a ranking
+    grades: Values  # or scores, or none
 
 
 @dataclass(frozen=True)
@@ -215,22 +207,46 @@ class LineReader:
 
     def __init__(self, field: str, columns: Mapping[str, str], problems: Problems) -> None:
         self._field, self._columns, self._problems = field, columns, problems
+        self._graded = field == "relevance"
 
-    def batches(self, path: Path, on_read: OnRead | None) -> Iterator[Batch]:
+    def batches(self, path: Path, first: bytes, on_read: OnRead | None) -> Iterator[Batch]:
         seen: dict[str, int] = {}
-        number = 1
         with opened(path, on_read) as stream:
-            for content in stream.lines():
-                found = self._read_plain(content, number) or self._read_any(content, number)
-                for query, line in zip(found.queries, found.lines.tolist(), strict=True):
-                    if (first := seen.setdefault(query, line)) != line:
-                        copy = f"query {quoted(query)} is already on line {first}"
-                        self._problems.add(copy, "write one line per query", line=line)
+            for found in self._parts(stream, first):
+                for query, at in zip(found.queries, found.lines.tolist(), strict=True):
+                    if (line := seen.setdefault(query, at)) != at:
+                        copy = f"query {quoted(query)} is already on line {line}"
+                        self._problems.add(copy, "write one line per query", line=at)
                 if found.queries:
-                    grades = found.grades if self._field == "relevance" else None
+                    values = found.grades if len(found.grades) else None
                     lines = np.repeat(found.lines, found.sizes)
-                    yield Batch.of(found.queries, found.sizes, found.documents, grades, lines)
-                number += content.count(b"\n")
+                    yield Batch.of(found.queries, found.sizes, found.documents, values, lines)
+
+    def _parts(self, stream: Stream, first: bytes) -> Iterator[QueryLines]:
+        """Read lines, or {query: documents}, as BEIR and ranx write it."""
+        try:
+            value: object = from_json(first, allow_partial=True)
+        except ValueError:
+            value = None
+        if is_object(value) and all(is_object(each) or is_list(each) for each in value.values()):
+            self._problems.unit = "query"
+            content = b"".join(iter(lambda: stream.read(AT_ONCE), b""))
+            try:
+                queries: dict[str, object] = json.loads(content, object_pairs_hook=_unique)
+            except (ValueError, RecursionError) as error:
+                self._problems.add(f"invalid JSON: {error}")
+                return
+            pairs = enumerate(queries.items(), 1)
+            yield self._collect((*pair, number) for number, pair in pairs)
+            return
+        if is_list(value):
+            seen = "this is not an object, but a list"
+            self._problems.add(seen, f"write {{query: {self._field}}}, or one object per line")
+            return
+        number = 1
+        for content in stream.lines():
+            yield self._read_plain(content, number) or self._read_any(content, number)
+            number += content.count(b"\n")
 
     def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
         first = content.partition(b"\n")[0]
@@ -239,34 +255,41 @@ class LineReader:
             query, field = self._names_of(list(value))
         except (UsageError, ValueError, TypeError, RecursionError):
             return None
-        shape = PlainShape.of(first, query, field, graded=self._field == "relevance")
+        shape = PlainShape.of(first, query, field, graded=self._graded)
         return shape.read(content, number) if shape else None
 
     def _read_any(self, content: bytes, number: int) -> QueryLines:
+        texts = enumerate(content.split(b"\n"), number)
+        found = ((self._query_of(text, line), line) for line, text in texts if text.strip())
+        return self._collect((*each, line) for each, line in found if each)
+
+    def _collect(self, found: Iterable[tuple[str, object, int]]) -> QueryLines:
         queries: list[str] = []
         lines: list[int] = []
         lists: list[Sequence[str]] = []
         grades: list[float] = []
-        for line, text in enumerate(content.split(b"\n"), number):
-            if not text.strip() or (found := self._query_of(text, line)) is None:
-                continue
-            documents = self._documents(*found, line)
-            queries.append(found[0])
+        scored = self._graded
+        for query, value, line in found:
+            documents = self._documents(query, value, line)
+            queries.append(query)
             lines.append(line)
             lists.append([*documents])
-            if isinstance(documents, dict):
-                grades += documents.values()
+            is_scored = isinstance(documents, dict)
+            grades += documents.values() if is_scored else range(0, -len(documents), -1)
+            scored |= is_scored
+        numbers = np.array(grades if scored else (), dtype=np.float64)
         return QueryLines(
             queries=queries,
             lines=np.array(lines, dtype=np.int64),
             sizes=np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)),
             documents=Texts.of(list(chain.from_iterable(lists))),
-            grades=np.array(grades, dtype=np.float64),
+            grades=numbers if self._graded else numbers.astype(np.float32),
         )
 
     def _names_of(self, keys: Sequence[str]) -> tuple[str, str]:
         fields = "query_id", self._field
-        names = [resolve_column(field, self._columns, keys) for field in fields]
+        used = self._problems.mapped
+        names = [resolve_column(field, self._columns, keys, used) for field in fields]
         if missing := [field for field, name in zip(fields, names, strict=True) if name is None]:
             seen = " and ".join(missing)
             raise UsageError(f"{seen} not found; map FIELD=NAME")
@@ -291,7 +314,6 @@ class LineReader:
     def _documents(
         self, query: str, value: object, line: int
     ) -> "Sequence[str] | dict[str, float]":
-        graded = self._field == "relevance"
         if is_list(value):
             ids = [each for each in map(_id, value) if each is not None]
             if len(ids) < len(value):
@@ -299,17 +321,14 @@ class LineReader:
                 seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
                 self._problems.add(seen, "use ids: text or whole numbers", line=line)
                 return ()
-            if graded and len(set(ids)) < len(ids):
+            if self._graded and len(set(ids)) < len(ids):
                 seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
-            return dict.fromkeys(ids, 1.0) if graded else ids
-        if not graded:
-            seen = f"the ranking of query {quoted(query)} is not a list"
-            self._problems.add(seen, "write a list of ids, best first", line=line)
-            return ()
+            return dict.fromkeys(ids, 1.0) if self._graded else ids
+        number = "grade" if self._graded else "score"
         if not is_object(value):
-            seen = f"the relevance of query {quoted(query)} is not a mapping or a list"
-            fix = "write {document id: grade}, or a list of ids"
+            seen = f"the {self._field} of query {quoted(query)} is not a list or a mapping"
+            fix = f"write a list of ids, or {{document id: {number}}}"
             self._problems.add(seen, fix, line=line)
             return ()
         grades: dict[str, float] = {}
@@ -317,7 +336,7 @@ class LineReader:
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
                 grades[document] = float(grade)
             else:
-                shown = f"the grade {quoted(str(grade))} of document {quoted(document)}"
+                shown = f"the {number} {quoted(str(grade))} of document {quoted(document)}"
                 self._problems.add(f"{shown} is not a finite number", line=line)
         return grades
 
@@ -337,13 +356,8 @@ def _read_table(
     graded: bool,
 ) -> Iterator[Batch]:
     """Without a score the order of the rows is the ranking."""
-    number = "grade" if graded else "score"
-    frame, total = _frame(path, ("query_id", "document_id", number), columns)
-    if number not in frame.collect_schema().names():
-        problems.notes.append(
-            f"{problems.name}: no score column found, so the order of the rows is the "
-            "ranking; if there is one, map score=COLUMN"
-        )
+    frame, total = _frame(path, columns, problems, graded=graded)
+    number = [*frame.collect_schema().names(), None][2]
     size = path.stat().st_size
     start, at_once = 0, ROWS_AT_ONCE
     while start < total:
@@ -364,11 +378,12 @@ def _read_table(
             some, starts = some.head(int(starts[-1])), starts[:-1]
         rows = np.arange(start + 1, start + len(some) + 1)
         values = None
-        if number in some.columns:
+        if number is not None:
             values = some[number].to_numpy()
             for place in np.flatnonzero(~np.isfinite(values) if graded else np.isnan(values)):
                 seen = f"the {number} {values[place]} is not a number"
                 problems.add(seen, line=int(rows[place]))
+            values = -values if number == "rank" else values
             if not graded:
                 with np.errstate(over="ignore"):
                     values = values.astype(np.float32)
@@ -382,8 +397,10 @@ def _read_table(
             on_read(size * start // total)
 
 
-def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tuple[LazyFrame, int]":
-    """Return a file's columns by field, without a score if there is none, and how many rows."""
+def _frame(
+    path: Path, mapped: Mapping[str, str], problems: Problems, *, graded: bool
+) -> "tuple[LazyFrame, int]":
+    """Return a file's columns by field, and how many rows."""
     check_file(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
@@ -396,23 +413,11 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
         rows = int(frame.select(pl.len()).collect().item())
         if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
             raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-    present = schema.names()
-    selected: list[pl.Expr] = []
-    for field in fields:
-        try:
-            name = resolve_column(field, mapped, present)
-        except UsageError as error:
-            raise UsageError(f"{path.name}: {error}") from error
-        if name is None and field != "score":
-            raise UsageError(
-                f"{path.name}: no column found for {field} among {listing(present)}; "
-                f"map {field}=COLUMN"
-            )
-        if name is not None and schema[name].is_nested():
+    columns = resolve_columns(mapped, schema.names(), problems, graded=graded)
+    for field, name in columns.items():
+        if schema[name].is_nested():
             raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
-        if name is not None:
-            selected.append(pl.col(name).alias(field))
-    return frame.select(selected), rows
+    return frame.select(pl.col(name).alias(field) for field, name in columns.items()), rows
 
 
 def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
@@ -423,7 +428,7 @@ def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame"
         part = frame.slice(start, count).collect()
         if text_size(part) > limit:  # a text in many rows is in the file once
             raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
-        kinds = {"score": pl.Float64, "grade": pl.Float64}
+        kinds = {"score": pl.Float64, "rank": pl.Float64, "grade": pl.Float64}
         columns: list[pl.Expr] = []
         for name, kind in part.schema.items():
             column = pl.col(name)

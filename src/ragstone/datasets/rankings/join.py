@@ -1,7 +1,7 @@
 """Judgments, and the rankings joined with them: which of the returned documents are judged."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -27,6 +27,7 @@ from ragstone.datasets.rankings.source import (
     opened,
 )
 from ragstone.errors import UsageError
+from ragstone.types.ids import COMPARED, IdCheck
 from ragstone.types.rankings import Rankings
 
 Lines = NDArray[np.int64] | NDArray[np.int32]
@@ -76,6 +77,24 @@ class Batch:
             "remove one of the two",
             line=int(self.lines[second]),
         )
+
+    def without_own_ids(self) -> "tuple[Batch, int]":
+        """Return the batch without documents that have the id of their query, and how many."""
+        names = Texts.of(self.queries)
+        same = np.flatnonzero(np.repeat(names.hashes(), self.spans.sizes) == self.hashes)
+        owners = np.searchsorted(np.cumsum(self.spans.sizes), same, side="right")
+        equal = self.documents.part(same).equal(names.part(owners))
+        same, owners = same[equal], owners[equal]
+        if not len(same):
+            return self, 0
+        kept = np.delete(np.arange(len(self.documents)), same)
+        sizes = self.spans.sizes - np.bincount(owners, minlength=len(names))
+        return self.part(kept, self.queries, sizes), len(same)
+
+    def part(self, places: Integers, queries: Iterable[str], sizes: Integers) -> "Batch":
+        values = None if self.values is None else self.values[places]
+        documents, hashes = self.documents.part(places), self.hashes[places]
+        return Batch(tuple(queries), Spans(sizes), documents, hashes, values, self.lines[places])
 
     def order(self, ties: TieRule) -> Integers:
         """Return positions by rank. Singles are compared, as in trec_eval."""
@@ -142,14 +161,7 @@ def gathered(
         return whole
     numbers = np.fromiter(map(places.__getitem__, queries), np.int64, count=len(queries))
     order = np.argsort(np.repeat(numbers, sizes), kind="stable")
-    return Batch(
-        queries=tuple(places),
-        spans=Spans(np.bincount(numbers, weights=sizes).astype(np.int64)),
-        documents=whole.documents.part(order),
-        hashes=whole.hashes[order],
-        values=None if whole.values is None else whole.values[order],
-        lines=whole.lines[order],
-    )
+    return whole.part(order, places, np.bincount(numbers, weights=sizes).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -161,6 +173,7 @@ class Judgments:
     documents: Texts
     hashes: Hashes
     grades: NDArray[np.float64]
+    mapped: Collection[str] = ()
 
     @classmethod
     def of(cls, batches: Iterable[Batch], problems: Problems) -> "Judgments":
@@ -172,7 +185,8 @@ class Judgments:
         problems.raise_found()
         places = {name: place for place, name in enumerate(whole.queries)}
         grades = np.asarray(whole.values, dtype=np.float64)
-        return cls(places, whole.spans, whole.documents, whole.hashes, grades)
+        documents, hashes = whole.documents, whole.hashes
+        return cls(places, whole.spans, documents, hashes, grades, problems.mapped)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -213,32 +227,6 @@ def qrels_in(folder: Path) -> Path:
     return named[0] if named else found[0]
 
 
-def read_beir_qrels(path: Path, problems: Problems) -> Iterator[Batch]:
-    number = 0
-    with opened(path) as stream:
-        for content in stream.lines():
-            rows: list[tuple[str, str, float, int]] = []
-            for line in content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
-                number += 1
-                parts = line.rstrip("\r").split("\t")
-                if not line.strip() or (number == 1 and not _is_number(parts[-1])):
-                    continue
-                if len(parts) < 3 or not _is_number(parts[2]):
-                    seen = f"{quoted(line)!r} is not QUERY, DOCUMENT and GRADE"
-                    problems.add(seen, "separate them with tabs", line=number)
-                    continue
-                rows.append((parts[0], parts[1], float(parts[2]), number))
-            if rows:
-                queries, documents, grades, lines = zip(*rows, strict=True)
-                yield Batch.of(
-                    queries,
-                    np.ones(len(rows), dtype=np.int64),
-                    Texts.of(documents),
-                    np.array(grades),
-                    np.array(lines),
-                )
-
-
 def query_texts(qrels: Path) -> Mapping[str, str]:
     folder = qrels if qrels.is_dir() else qrels.parent.parent
     path = folder / "queries.jsonl"
@@ -259,10 +247,6 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
                 problems.add("expected an object with _id and text", line=number)
     problems.raise_found()
     return texts
-
-
-def _is_number(text: str) -> bool:
-    return text.strip().removeprefix("-").replace(".", "", 1).isdecimal() and text.isascii()
 
 
 _TOP = np.uint64(1 << 63)
@@ -344,6 +328,21 @@ class Block:
         ranks, found = np.array(hits, dtype=np.int64).reshape(-1, 2).T
         return np.full(len(hits), row), ranks, found
 
+    def check_ids(self, check: IdCheck) -> None:
+        """Count the queries with a judged document, and compare the ids of some others."""
+        both = (self.judgments.spans.of_some(self.known).sizes > 0) & (self.returned.sizes > 0)
+        hit = np.zeros(len(self.known), dtype=np.bool_)
+        hit[self.rows] = True
+        check.rows += int(np.sum(both))
+        check.matched += int(np.sum(both & hit))
+        # comparing texts takes long
+        few = 0 if 2 * check.matched > check.rows else max(5, 200 - check.rows)
+        for row in np.flatnonzero(both & ~hit)[:few]:
+            owner = np.array([row])
+            places = self.places[self.returned.members(owner)[:COMPARED]]
+            relevant = self.judgments.relevance(int(self.known[row]))
+            check.compare(check.rows, self.batch.documents.part(places).strings(), [*relevant])
+
     def rankings(self, depth: int | None) -> Rankings:
         deep = int(self.returned.sizes.max(initial=0)) if depth is None else depth
         near = self.ranks < deep
@@ -374,6 +373,7 @@ def matched(
     *,
     ties: TieRule = "trec_eval",
     depth: int | None = None,
+    check: IdCheck | None = None,
 ) -> Iterator[tuple[Integers, Rankings]]:
     """Yield the positions of judged queries, some at a time, and their rankings to `depth`."""
     batch.check_ids(problems)
@@ -384,6 +384,8 @@ def matched(
         for copies in block.copies:
             first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
             batch.report_copy(first, second, problems)
+        if check is not None:
+            block.check_ids(check)
         judged = block.known[block.known >= 0]
         if len(judged):
             yield judged, block.rankings(depth)

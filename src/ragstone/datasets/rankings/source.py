@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
+from ragstone.datasets.columns import plain_name
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.row import LazySequence
 
@@ -351,25 +352,76 @@ def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None,
         yield Stream(path, raw, on_read)
 
 
-NAMES: Mapping[str, tuple[str, ...]] = {  # field -> its names in files; the first found is used
-    "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
-    "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
+NAMES: Mapping[str, tuple[str, ...]] = {  # field -> its plain names; the first found is used
+    "query_id": ("queryid", "qid", "topicid", "topic", "query"),
+    "document_id": ("documentid", "docno", "docid", "corpusid", "pid"),  # docid: PyTerrier's number
     "score": ("score", "sim", "similarity"),
+    "rank": ("rank",),
     "grade": ("grade", "relevance", "rel", "label", "score"),
-    "ranking": ("ranking", "results", "retrieved_ids"),
-    "relevance": ("relevance", "qrels", "point_ids"),
+    "ranking": ("ranking", "results", "retrievedids"),
+    "relevance": ("relevance", "qrels", "pointids"),
 }
 
 
-def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[str]) -> str | None:
-    """Return the name of a field in this file, None if it has none; a mapped one must exist."""
-    if field not in mapped:
-        return next((name for name in NAMES[field] if name in present), None)
-    if (name := mapped[field]) not in present:
+def first_line(path: Path) -> bytes:
+    with opened(path) as stream:
+        return next(filter(bytes.strip, stream.read(AT_ONCE).split(b"\n")), b"")
+
+
+def delimiter_of(line: bytes, mapped: Mapping[str, str]) -> str | None:
+    """Return what separates the names in a header; a line of data has no such names."""
+    for delimiter in "\t,; ":
+        cells = [cell.strip(" \r\"'") for cell in line.decode(errors="replace").split(delimiter)]
+        plain = set(map(plain_name, cells))
+        if all(
+            mapped.get(field) in cells or not plain.isdisjoint(NAMES[field])
+            for field in ("query_id", "document_id")
+        ):
+            return delimiter
+    return None
+
+
+def resolve_column(
+    field: str, mapped: Mapping[str, str], present: Collection[str], used: set[str]
+) -> str | None:
+    """Return a field's name in this file: the mapped one, which is then used, or a known one."""
+    name = mapped.get(field)
+    if name in present:
+        used.add(field)
+        return name
+    plain = {plain_name(each): each for each in present}
+    found = next((plain[each] for each in NAMES[field] if each in plain), None)
+    if name is not None and found is None:
         raise UsageError(
             f"map {field}={name}: there is no column {name!r}; the columns are {listing(present)}"
         )
-    return name
+    return found
+
+
+def resolve_columns(
+    mapped: Mapping[str, str], present: Sequence[str], problems: "Problems", *, graded: bool
+) -> dict[str, str]:
+    """Return field -> column: the ids, then the grade, or the score and the rank if any."""
+    numbers = ("grade",) if graded else ("rank",) if "rank" in mapped else ("score", "rank")
+    columns: dict[str, str] = {}
+    try:
+        for field in ("query_id", "document_id", *numbers):
+            name = resolve_column(field, mapped, present, problems.mapped)
+            if name is None and field not in ("score", "rank"):
+                seen = f"no column found for {field} among {listing(present)}"
+                raise UsageError(f"{seen}; map {field}=COLUMN")
+            if present.count(str(name)) > 1:
+                raise UsageError(f"there are two columns {name}; rename one")
+            if name is not None:
+                columns[field] = name
+    except UsageError as error:
+        raise UsageError(f"{problems.name}: {error}") from error
+    if len(columns) == 2:
+        problems.notes.append(
+            f"{problems.name}: no score column found, so the order of the rows is the "
+            "ranking; if there is one, map score=COLUMN"
+        )
+    return columns
 
 
 def check_names(mapped: Mapping[str, str]) -> None:
@@ -384,6 +436,7 @@ class Problems:
     def __init__(self, path: Path, unit: str = "line") -> None:
         self.name, self.unit, self._path = path.name, unit, path
         self.notes: list[str] = []
+        self.mapped: set[str] = set()  # fields that have the name in the file that `map` gives
         self._found: list[Problem] = []
         self._held = 0
 

@@ -1,15 +1,20 @@
-"""TREC: qrels and run files, read as trec_eval does: fields between blanks, line by line."""
+"""TREC's and MS MARCO's files, fields between blanks as in trec_eval, and tables as text."""
 
+import csv
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.join import Batch
+from ragstone.datasets.rankings.join import Batch, Values
 from ragstone.datasets.rankings.source import (
     PADDING,
     Hashes,
@@ -20,24 +25,28 @@ from ragstone.datasets.rankings.source import (
     Texts,
     opened,
     padded,
+    resolve_columns,
 )
+from ragstone.errors import InputError, Problem
 
-_BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
+_BLANK, _BREAK = ord(" "), ord("\n")
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The needed fields of N lines, without empty lines and comments; `short` have too few."""
+    """The needed fields of N lines, without empty lines and the `odd`: too few or many fields."""
 
     texts: tuple[Texts, ...]
     lines: Integers
     begins: Integers
-    short: Integers
+    odd: Integers
     count: int
 
 
-def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
-    """Find the needed fields of whole lines, each with at least `least` fields."""
+def fields_of(
+    content: bytes, needed: Sequence[int], *, least: int, most: int = sys.maxsize
+) -> Fields:
+    """Find the needed fields of whole lines, each with `least` to `most` fields."""
     if not content:
         nothing = np.zeros(0, dtype=np.int64)
         return Fields((Texts.of([]),) * len(needed), nothing, nothing, nothing, 0)
@@ -50,8 +59,8 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
         blank[blanks[others]] = False
         blanks = blanks[~others]
     width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
-    if width < least or len(blanks) % width or b"#" in ended:
-        return _irregular(buffer, blanks, needed, least=least)
+    if not least <= width <= most or len(blanks) % width:
+        return _irregular(buffer, blanks, needed, least=least, most=most)
     table = blanks.reshape(-1, width)
     if (  # a blank that is not a break is inside a line, and no two blanks are neighbors
         ended.count(b"\n") != len(table)
@@ -59,7 +68,7 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
         or np.any(blank[1:] & blank[:-1])
         or blank[len(PADDING)]
     ):
-        return _irregular(buffer, blanks, needed, least=least)
+        return _irregular(buffer, blanks, needed, least=least, most=most)
     begins = np.append(len(PADDING), table[:-1, -1] + 1)
     texts: list[Texts] = []
     for field in needed:
@@ -70,7 +79,7 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
 
 
 def _irregular(
-    buffer: NDArray[np.uint8], blanks: Integers, needed: Sequence[int], *, least: int
+    buffer: NDArray[np.uint8], blanks: Integers, needed: Sequence[int], *, least: int, most: int
 ) -> Fields:
     ends = np.flatnonzero(buffer[blanks] == _BREAK)
     before = np.append(len(PADDING) - 1, blanks[:-1])
@@ -80,8 +89,7 @@ def _irregular(
     first = np.append(0, bounds[:-1])
     sizes = bounds - first
     full = np.flatnonzero(sizes > 0)
-    full = full[buffer[starts[first[full]]] != _COMMENT]
-    enough = sizes[full] >= least
+    enough = (sizes[full] >= least) & (sizes[full] <= most)
     lines = full[enough]
     places = first[lines]
     texts = tuple(
@@ -204,31 +212,112 @@ def _digits(
 
 
 AT_ONCE = 1 << 21  # bytes that are read at once; more if one query has more
+ROWS_AT_ONCE = 1 << 16
 _CARRIAGE = re.compile(rb"\r[^\r\n]")
-QRELS, RANKING = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
-"""The form of a line; the query, the document and the number at the end are needed."""
-_NEEDED = {QRELS: (0, 2, 3), RANKING: (0, 2, 4)}
+_QRELS, _RUN = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
+_JUDGED, _RANKED = "QUERY DOCUMENT GRADE", "QUERY DOCUMENT RANK"
+_NOTED = f"{_JUDGED} NOTE"
+_NEEDED = {_QRELS: (0, 2, 3), _RUN: (0, 2, 4)}  # of a form: query, document, number; if not 0, 1, 2
+_HEADER = "or a header such as query_id,document_id"
+EXPECTED = {  # by whether it has grades
+    True: f"write {_QRELS}, {_JUDGED}, {_HEADER},grade (--map adds names)",
+    False: f"write {_RUN}, {_RANKED} with rank 1 first, {_HEADER},score (--map adds names)",
+}
+
+
+def _form_of(line: bytes, problems: Problems, *, graded: bool) -> str:
+    """Return the form of a first line without names, or raise an InputError."""
+    parts = line.split()
+    size, numeric = len(parts), [_NUMBER.fullmatch(part) is not None for part in parts]
+    second = size > 1 and parts[1] not in (b"0", b"Q0")  # it may be the document
+    # a document, a grade and a note; a number as note could also be the grade of document 1
+    noted = size == 4 and second and numeric[1:3] == [False, True]
+    if graded and size == 4 and not (noted and numeric[3]):
+        return _NOTED if noted else _QRELS
+    if size == 3 and second and (numeric[2] if graded else parts[2] in (b"0", b"1")):
+        return _JUDGED if graded else _RANKED
+    if (size >= 6 and not graded) or _CARRIAGE.search(line):  # which is reported later
+        return _RUN
+    seen = f"{quoted(line.decode(errors='replace'))!r} has an unknown form"
+    raise InputError(problems.name, [Problem(seen, EXPECTED[graded], row=1, unit="line")])
 
 
 def read(
-    path: Path, form: str, problems: Problems, on_read: OnRead | None = None
+    path: Path, line: bytes, problems: Problems, on_read: OnRead | None = None, *, graded: bool
 ) -> Iterator[Batch]:
+    form = _form_of(line, problems, graded=graded)
+    number = "grade" if graded else "rank" if form == _RANKED else "score"
     with opened(path, on_read) as stream:
         for fields, starts in _parts(stream, form, problems):
-            queries, documents, written = fields.texts
-            if form == QRELS:
-                values, wrong = numbers(written)
-                wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
-                what, fix = "grade", "use whole numbers, usually 0, 1 or 2"
-            else:
-                values, wrong = singles(written)
-                what, fix = "score", "a document without a score cannot be ranked"
-            for place in wrong.tolist():
-                seen = f"the {what} {quoted(written.text(place))} is not a number"
-                problems.add(seen, fix, line=int(fields.lines[place]))
-            names = queries.part(starts).strings()
-            sizes = np.diff(starts, append=len(queries))
-            yield Batch.of(names, sizes, documents, values, fields.lines)
+            yield _batch(fields.texts, fields.lines, starts, number, problems)
+
+
+def read_table(
+    path: Path,
+    delimiter: str,
+    mapped: Mapping[str, str],
+    problems: Problems,
+    on_read: OnRead | None = None,
+    *,
+    graded: bool,
+) -> Iterator[Batch]:
+    """Read a text with the names of its columns in the first row, as CSV with this delimiter."""
+    rows: list[tuple[str, ...]] = []
+    lines: list[int] = []
+    number = ""
+
+    def batch() -> Batch:
+        texts = [Texts.of(column) for column in zip(*rows, strict=True)]
+        return _batch(texts, np.array(lines), texts[0].changes(), number, problems)
+
+    with opened(path, on_read) as stream:
+        texts = (StringIO(part.decode(), newline="\n") for part in stream.lines())
+        reader = csv.reader(
+            chain.from_iterable(texts), delimiter=delimiter, skipinitialspace=True, strict=True
+        )
+        full = filter(lambda row: any(map(str.strip, row)), reader)
+        try:
+            header = [*map(str.strip, next(full))]
+            columns = resolve_columns(mapped, header, problems, graded=graded)
+            number = [*columns, ""][2]
+            pick = itemgetter(*map(header.index, columns.values()))
+            for row in full:
+                if len(row) != len(header):
+                    seen = f"there are {len(row)} cells, but {len(header)} names in the header"
+                    problems.add(seen, "quote cells that contain delimiters", line=reader.line_num)
+                    continue
+                cells = tuple(map(str.strip, pick(row)))
+                if len(rows) >= ROWS_AT_ONCE and cells[0] != rows[-1][0]:
+                    yield batch()
+                    rows, lines = [], []
+                rows.append(cells)
+                lines.append(reader.line_num)
+        except UnicodeDecodeError as error:
+            problems.add(f"this is not UTF-8 text: {error.reason}", "save it as UTF-8")
+        except csv.Error as error:
+            problems.add(f"this is not CSV: {error}", line=reader.line_num)
+        if rows:
+            yield batch()
+
+
+def _batch(
+    texts: Sequence[Texts], lines: Integers, starts: Integers, number: str, problems: Problems
+) -> Batch:
+    queries, documents, *written = texts
+    values: Values | None = None
+    if written:
+        values, wrong = (numbers if number == "grade" else singles)(written[0])
+        fix = f"a document without a {number} cannot be ranked"
+        if number == "grade":
+            wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
+            fix = "use whole numbers, usually 0, 1 or 2"
+        for place in wrong.tolist():
+            seen = f"the {number} {quoted(written[0].text(place))} is not a number"
+            header = "; if this is a header, --map adds names" if lines[place] == 1 else ""
+            problems.add(seen, fix + header, line=int(lines[place]))
+        values = np.negative(values) if number == "rank" else values
+    sizes = np.diff(starts, append=len(queries))
+    return Batch.of(queries.part(starts).strings(), sizes, documents, values, lines)
 
 
 def _parts(stream: Stream, form: str, problems: Problems) -> Iterator[tuple[Fields, Integers]]:
@@ -241,10 +330,12 @@ def _parts(stream: Stream, form: str, problems: Problems) -> Iterator[tuple[Fiel
             fix = "end lines with line feeds"
             problems.add("there is a carriage return inside the line", fix, line=line)
             problems.raise_found()
-        fields = fields_of(content[:end], _NEEDED[form], least=len(form.split()))
+        needed, least = _NEEDED.get(form, (0, 1, 2)), len(form.split())
+        most = sys.maxsize if form in (_RUN, _NOTED) else least
+        fields = fields_of(content[:end], needed, least=least, most=most)
         rest = content[end:]
         starts = fields.texts[0].changes()
-        if form == RANKING and not last:  # the last query may continue after what was read
+        if form in (_RUN, _RANKED) and not last:  # the last query may continue after what was read
             if len(starts) < 2:
                 rest = content
                 continue
@@ -255,14 +346,14 @@ def _parts(stream: Stream, form: str, problems: Problems) -> Iterator[tuple[Fiel
                 texts=tuple(each.part(slice(end)) for each in fields.texts),
                 lines=fields.lines[:end],
                 begins=fields.begins[:end],
-                short=fields.short[fields.short < line],
+                odd=fields.odd[fields.odd < line],
                 count=line,
             )
-        short: list[int] = fields.short.tolist()
-        lines = content.split(b"\n") if short else []
-        for place in short:
-            seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} has too few fields"
-            problems.add(seen, f"write {form}", line=place + before)
+        odd: list[int] = fields.odd.tolist()
+        lines = content.split(b"\n") if odd else []
+        for place in odd:
+            seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} is not {form}"
+            problems.add(seen, "write all lines in the form of the first", line=place + before)
         if len(fields.lines):
             yield replace(fields, lines=fields.lines + before), starts
         before += fields.count

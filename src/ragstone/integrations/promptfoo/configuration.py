@@ -299,7 +299,7 @@ class _Test(_Form):
         if other := [value for value in expected if value != expected[0]]:
             raise UsageError(
                 f"two {RECALL} assertions expect different answers ({expected[0]!r:.60} and "
-                f"{other[0]!r:.60}), but a sample has one reference; write one test for each"
+                f"{other[0]!r:.60}); write one test for each"
             )
         output, variables = self.output, self.variables
         answers = [value for name, value in variables.items() if field_of(name) == "response"]

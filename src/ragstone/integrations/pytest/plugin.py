@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 MARKS = {
     "rag(*, metric, fail_under=None, fail_over=None, **options)": "metrics and "
     "thresholds for the samples passed to the fixture evaluate_sample.",
-    "rag_dataset(path, sheet=None, columns=None, limit=None, sample=None, seed=0)": "run the test "
-    "once per sample of a file, as its argument `sample`; the path is relative to the test file.",
+    "rag_dataset(path, sheet=None, header_row=None, columns=None, limit=None, sample=None, "
+    "seed=0)": "run the test once per sample of a file, as its argument `sample`; the path is "
+    "relative to the test file.",
 }
 SETTINGS = (  # `--rag-NAME` on the command line, `rag_name` in the ini
     ("judge", str, "Judge: offline, or provider:model. Default: $RAGSTONE_JUDGE."),

@@ -126,7 +126,7 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     except TypeError as error:
         raise pytest.Collector.CollectError(
             f'invalid marker: {error}; expected rag_dataset("answers.jsonl", sheet=None, '
-            "columns=None, limit=None, sample=None, seed=0)"
+            "header_row=None, columns=None, limit=None, sample=None, seed=0)"
         ) from None
     try:
         dataset = load(**{**given, "path": folder / given["path"]})

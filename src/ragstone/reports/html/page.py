@@ -225,6 +225,8 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
     document: dict[str, object] = {
         **sample_summary(row),
         **{key: fields[key] for key in keys},
+        "reference": sample.closest_reference,
+        "accepted_answers": list(sample.references),
         "history": [each.model_dump() for each in sample.history or ()],
         "contexts": sample.contexts and list(map(_context_document, sample.contexts)),
         "ranking": list(sample.ranked_ids),

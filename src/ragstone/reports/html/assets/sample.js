@@ -93,10 +93,13 @@ function referencePart(row, claims) {
     list.setAttribute("data-evidence", [...lit].join(" "));
     list.className = "evidence-list evidence";
   }
+  const others = row.accepted_answers.filter((answer) => answer !== row.reference);
   return part(
     "Reference",
     row.reference === null ? null : claimText(row.reference, "reference", claims, ""),
     listed.length ? list : null,
+    others.length ? element("p", { class: "muted" }, "Other accepted answers") : null,
+    others.length ? element("ul", {}, ...others.map((answer) => element("li", {}, answer))) : null,
   );
 }
 

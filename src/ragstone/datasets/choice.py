@@ -1,0 +1,247 @@
+"""Columns whose names have several meanings: their values and the other columns decide."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Literal
+
+from ragstone._internal.fields import is_list, is_object
+from ragstone.datasets.columns import (
+    EITHER,
+    FIELD_OF,
+    NOT_RETRIEVED,
+    WEAK_OF,
+    Layout,
+    ambiguous,
+    mapping,
+    misspelt,
+    plain_name,
+)
+from ragstone.datasets.table import FIRST, Table, records_in
+from ragstone.datasets.values import spelled
+from ragstone.errors import Problem
+
+Answers = Literal["ask", "response", "reference"]
+"""What a column such as `answer` is beside a question alone."""
+_EITHER, _NOT_RETRIEVED = (frozenset(map(plain_name, names)) for names in (EITHER, NOT_RETRIEVED))
+_OUTPUTS = frozenset(("output", "outputs"))
+_FILE = re.compile(
+    r"[^\n]{1,200}\.(pdf|docx?|md|txt|html?|pptx?|xlsx?|csv|json|xml)(#\S*)?|\S{1,200}#\S+",
+    re.IGNORECASE,
+)
+LONGEST_ID, MOST_WORDS = 100, 12  # of ids, which may be titles
+
+
+class Choice:
+    """The columns with weak names that are a field, and what is unclear about others.
+
+    Attributes:
+        fields: Sample field -> column; `""` if the column of a shape is another field.
+        renamed: column -> its name as a tag, or that of the same field in other rows.
+        notes: what was decided, and may be wrong.
+        absent: Sample field -> why no row has it.
+        problems: what has to be decided by the user.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        given: Mapping[str, str],
+        *,
+        fixed: Collection[str] = (),
+        answers: Answers,
+    ) -> None:
+        """`given` is Sample field -> column, by the user or by the shape of the file.
+
+        The `fixed` ones of these fields are not changed.
+        """
+        self.fields, self.renamed = dict[str, str](), dict[str, str]()
+        self.notes, self.problems = list[str](), list[Problem]()
+        self.absent = dict[str, str]()
+        columns = table.columns or ()
+        names = [*columns, *(table.names or ())]
+        records = list(islice(records_in(table.rows), FIRST))
+        names = dict.fromkeys(chain(names, *(each.values for each in records), given.values()))
+        plain = {name: plain_name(name) for name in names}
+        known = [n for n in names if plain[n] in FIELD_OF or plain[n] in _NOT_RETRIEVED]
+        known += [name for name in given.values() if name not in known]
+        self._values: dict[str, list[object]] = {name: [] for name in known}
+        self._beside = {name: {*known} if name in columns else set[str]() for name in known}
+        for record in records:
+            there = {n: v for n in known if (v := record.values.get(n)) is not None}
+            for name, value in there.items():
+                self._values[name].append(value)
+                self._beside[name].update(there)
+        layout = Layout.of(tuple(self._values), given)
+        self._columns = {**layout.fields}
+        self._known = {*layout.fields, *layout.ambiguous}
+        self._fixed = fixed
+        self._weak: dict[str, list[str]] = {}
+        for name in layout.tags:
+            if of := WEAK_OF.get(plain_name(name)):
+                self._weak.setdefault(of, []).append(name)
+        for of in "query", "reference":
+            worded = (n for n in self._weak.get(of, ()) if any(map(_is_worded, self._values[n])))
+            self._take(of, list(worded))
+        self._choose_contexts()
+        self._choose_ids()
+        self._choose_answers(answers)
+
+    def _take(self, of: str, names: Sequence[str]) -> None:
+        names = self._merge(of, names)
+        if of not in self._known and names:
+            self._known.add(of)
+            if rest := self._merge(of, names[1:], names[0]):
+                self.problems.append(ambiguous(of, (names[0], *rest)))
+            else:
+                self.fields[of] = self._columns[of] = names[0]
+
+    def _merge(self, of: str, names: Sequence[str], column: str | None = None) -> list[str]:
+        """Rename columns that stand beside no other of this field: each row has its own name."""
+        column = self._columns.get(of, column)
+        if column is None:
+            return [*names]
+        beside, rest = {*self._beside.get(column, ())}, list[str]()
+        for name in names:
+            if name in beside:
+                rest.append(name)
+            else:
+                self.renamed[name] = column
+                beside |= self._beside.get(name, set())
+        return rest
+
+    def _choose_contexts(self) -> None:
+        weak = self._weak.get("contexts", [])
+        if "contexts" in self._fixed:
+            return
+        given = self._columns.get("contexts", "")
+        beside = [name for name in self._values if plain_name(name) in _NOT_RETRIEVED]
+        if beside:
+            if plain_name(given) == "contexts":
+                self.renamed[given] = "reference_contexts"
+                weak = [given]
+            if weak:
+                self.absent["contexts"] = (
+                    f"column {weak[0]!r}, beside {beside[0]!r}, has the texts that a test set was "
+                    "made from, which were not retrieved; to use them all the same, "
+                    f"{mapping('contexts', weak[0])}"
+                )
+            return
+        names = {name: _file_name(self._values[name]) for name in (given, *weak) if name}
+        self._take("contexts", [name for name in weak if names[name] is None])
+        for name, example in names.items():
+            if example is not None and (name == given or "contexts" not in self._known):
+                why = (
+                    f"the values of column {name!r} are names of files or ids, such as "
+                    f"{example!r}, not texts; {mapping('ranking', name)} if they were retrieved, "
+                    f"or {mapping('relevance', name)} if they are relevant"
+                )
+                self.problems += [Problem(why)] if name == given else []
+                self.absent.setdefault("contexts", why)
+
+    def _choose_ids(self) -> None:
+        weak = self._weak.get("relevance", [])
+        self._take("relevance", [name for name in weak if _are_ids(self._values[name])])
+        if "relevance" in self._known:
+            ranked = self._weak.get("ranking", ())
+            self._take("ranking", [name for name in ranked if _are_ids(self._values[name])])
+        elif weak:
+            parts = (
+                part for item in _items(self._values[weak[0]]) if is_object(item) for part in item
+            )
+            path = f"{weak[0]}[].{next(parts, 'ID')}"
+            self.notes.append(
+                f"column {weak[0]!r} may have the relevant documents, but its values are not ids; "
+                f"if a part of them is, {mapping('relevance', path)}"
+            )
+
+    def _choose_answers(self, answers: Answers) -> None:
+        """An answer is the expected one, or that of the system."""
+        weak = self._weak.get("response", [])
+        either = [name for name in weak if plain_name(name) in _EITHER]
+        has_reference = not self._known.isdisjoint(("reference", "reference_claims"))
+        made = self._columns.get("response", "")
+        moved = made.partition(".")[0] in _EITHER and not has_reference
+        if moved and "response" not in self._fixed:  # a shape has taken it
+            either = [made]
+            self._known.discard("response")
+        self._take("response", [name for name in weak if plain_name(name) not in _EITHER])
+        either = self._merge("response", either) if "response" in self._known else either
+        if not either:
+            return
+        name = either[0]
+        has_response = "response" in self._known
+        lists = any(isinstance(spelled(value), list) for value in self._values.get(name, ()))
+        if has_response and not has_reference:
+            if len(either) == 1 and plain_name(name) not in _OUTPUTS:
+                self._to_reference(name, f"{self._columns.get('response')!r} has the responses")
+        elif len(either) > 1 or has_reference or has_response:
+            self._take("response", either)
+        elif lists and not moved:
+            self._to_reference(name, "its values are lists")
+        elif answers == "reference":
+            self._to_reference(name, "the RAG system is asked for the responses")
+        elif answers == "response" or not self._known.isdisjoint(("contexts", "ranking")):
+            self._take("response", either)
+            if not plain_name(self._columns.get("contexts", "")).startswith("retriev"):
+                self.notes.append(
+                    f"column {name!r} is read as the response of your system; if it is the "
+                    f"expected answer, {mapping('reference', name)}"
+                )
+        elif "query" in self._known:
+            choices = f"{mapping('response', name)}, or {mapping('reference', name)}"
+            seen = f"column {name!r} may be the response of your system, or the expected answer"
+            self.problems.append(Problem(seen, f"choose one: {choices}"))
+
+    def _to_reference(self, name: str, why: str) -> None:
+        if name == self._columns.get("response"):
+            self.fields["response"] = ""
+        self._take("reference", [name])
+        self.notes.append(f"column {name!r} is read as the reference, because {why}")
+
+
+def propose_query(table: Table) -> str:
+    """Return a hint with the only column whose values are questions, or one misspelt, or `""`."""
+    questions: dict[str, list[bool]] = {}
+    for record in islice(records_in(table.rows), FIRST):
+        for name, value in record.values.items():
+            if value is not None:
+                is_question = isinstance(value, str) and value.rstrip().endswith(("?", "？"))
+                questions.setdefault(name, []).append(is_question)
+    names = [name for name, found in questions.items() if 2 * sum(found) > len(found)]
+    names = names or [name for name, _ in misspelt(questions, ["query"]).values()]
+    return f"did you mean {mapping('query', names[0])}?" if len(names) == 1 else ""
+
+
+def _items(values: Iterable[object]) -> Iterator[object]:
+    for value in values:
+        parsed = spelled(value) if isinstance(value, str) else value
+        if is_list(parsed):
+            yield from parsed
+        else:
+            yield value if parsed is None else parsed
+
+
+def _is_worded(value: object) -> bool:
+    return not isinstance(value, bool | int | float) and str(value).strip() not in ("0", "1")
+
+
+def _file_name(values: Sequence[object]) -> str | None:
+    """Return the first of values that are all names of files or ids, or None."""
+    items = list(_items(values))
+    if not all(isinstance(item, str) and _FILE.fullmatch(item) for item in items):
+        return None
+    return next(map(str, items), None)
+
+
+def _are_ids(values: Sequence[object]) -> bool:
+    """Whether values can be ids, or grades by id."""
+
+    def is_id(item: object) -> bool:
+        if is_object(item):
+            return all(isinstance(grade, int | float) for grade in item.values())
+        text = str(item)
+        is_short = len(text) <= LONGEST_ID and "\n" not in text and text.count(" ") < MOST_WORDS
+        return isinstance(item, str | int) and is_short
+
+    return all(map(is_id, _items(values)))
