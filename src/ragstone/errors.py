@@ -22,10 +22,13 @@ from enum import StrEnum
 from ragstone._internal.secrets import redact
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known name, ignoring case; None if none is similar."""
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the most similar known name, ignoring case; None if none is similar.
+
+    `cutoff` is the least ratio of difflib, from 0 to 1.
+    """
     names = {other.casefold(): other for other in known}
-    near = get_close_matches(name.casefold(), names, n=1)
+    near = get_close_matches(name.casefold(), names, n=1, cutoff=cutoff)
     return names[near[0]] if near else None
 
 

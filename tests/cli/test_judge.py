@@ -120,9 +120,8 @@ def test_a_file_without_contexts_names_its_columns_and_the_map(ragstone, tmp_pat
     (tmp_path / "a.csv").write_text("Frage,Kontext gefunden\na?,The roof is red and blue.\n")
     said = " ".join(ragstone("judge", "test", "a.csv").err.split())
     assert (
-        "contexts are read from a column named contexts, retrieved_contexts, retrieval_context, "
-        "context, retrieved_chunks; the other columns are 'Frage', 'Kontext gefunden'; "
-        "map one with --map contexts=COLUMN, or collect"
+        "no column has contexts; the other columns are 'Kontext gefunden'; map one with "
+        "--map contexts=COLUMN, or collect"
     ) in said
     mapped = ragstone("judge", "test", "a.csv", "--map", "contexts=Kontext gefunden", "--dry-run")
     assert mapped.code == 0

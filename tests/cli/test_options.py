@@ -467,7 +467,7 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     run = ("run", "data.jsonl", "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
-    assert told.err == "min_similarity has no effect: no RAG system is called\n"
+    assert told.err.endswith("\nmin_similarity has no effect: no RAG system is called\n")
     assert "max_calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
     (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")

@@ -15,42 +15,45 @@ from ragstone.types.config import DEFAULT_API, Plan
 FILES = Path(__file__).parents[1] / "datasets" / "files"
 
 
-def test_a_good_file_is_a_line(ragstone) -> None:
+QUERY = "How long does the Tarn 4 take to charge from empty to 50 percent?"
+ANSWER = "With the 45 W charger it takes 22 minutes to reach 50 percent."
+
+
+def test_each_field_of_a_good_file_is_a_line(ragstone) -> None:
     said = ragstone("validate", str(DATASET))
     assert said.code == 0
     assert said.err == ""
-    assert said.out == (
-        f"{DATASET}: 84 rows: query 84, reference 84, relevance 78; "
-        "tags: difficulty, Source_files; available metrics: none; "
-        "with a RAG system's answers: hit, recall, precision, f1, mrr, "
-        "faithfulness, context_precision" + said.out[said.out.index(" and ") :]
-    )
+    assert said.out.splitlines() == [
+        f"{DATASET}: 84 rows",
+        f"  query ← Query (84 of 84 rows): {QUERY:.59}…",
+        f"  reference ← Ground_truth_answer (84 of 84 rows): {ANSWER:.59}…",
+        "  relevance ← Point_ids (78 of 84 rows): 101",
+        "  tags: difficulty, Source_files",
+        "  available metrics: none",
+        "  with a RAG system's answers: hit, recall, precision, f1, mrr, faithfulness, "
+        "context_precision" + said.out[said.out.index(" and ") :].rstrip(),
+    ]
 
 
 def test_what_another_tool_wrote_is_said(ragstone) -> None:
-    said = ragstone("validate", str(FILES / "ragchecker.json"))
-    assert (
-        "read as RAGChecker results; available metrics: faithfulness, context_precision and "
-        in said.out
-    )
-    assert "; with an LLM (--model) also: response_relevancy and " in said.out
+    said = ragstone("validate", str(FILES / "deepeval.json"))
+    assert "\n  note: read as deepeval goldens or test cases\n" in said.out
 
 
 def test_every_problem_of_every_file_is_told(ragstone, tmp_path) -> None:
     (tmp_path / "good.csv").write_text("query\nq\n", encoding="utf-8")
-    (tmp_path / "bad.csv").write_text("query,x\n" + ",1\n" * 30, encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("query,x\n" + ",a\n" * 30, encoding="utf-8")
     said = ragstone("validate", "bad.csv", "good.csv", "none.csv", "good.csv")
     assert said.code == 2
-    assert said.out.splitlines()[0].startswith("good.csv: 1 row: query 1; available metrics: none")
-    assert len(said.out.splitlines()) == 1
+    assert said.out.count("good.csv: 1 row\n  query ← query (1 of 1 rows): q\n") == 1
     assert said.err.count("there is no query; fill it in") == 30
     assert "there is no file none.csv" in said.err
 
 
 def test_columns_and_sheets_may_be_named(ragstone, tmp_path) -> None:
-    (tmp_path / "a.csv").write_text("Frage\nq\n", encoding="utf-8")
+    (tmp_path / "a.csv").write_text("Satz\nq\n", encoding="utf-8")
     assert ragstone("validate", "a.csv").code == 2
-    assert ragstone("validate", "a.csv", "--map", "query=Frage").code == 0
+    assert ragstone("validate", "a.csv", "--map", "query=Satz").code == 0
 
 
 def test_in_github_actions_each_bad_file_is_an_error_at_its_line(
@@ -58,7 +61,7 @@ def test_in_github_actions_each_bad_file_is_an_error_at_its_line(
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
-    (tmp_path / "bad.csv").write_text("query,x\na,1\n,2\n", encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("query,x\na,1\n,b\n", encoding="utf-8")
     said = ragstone("validate", "bad.csv", "none.csv")
     errors = [line for line in said.err.splitlines() if line.startswith("::error")]
     assert [line.partition("::")[2].partition("::")[0] for line in errors] == [
@@ -87,7 +90,7 @@ def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "respnse": "r", "level": 1}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
     note = "column 'respnse' is not used; did you mean response? Use map response=respnse"
-    assert f"tags: respnse, level; {note}; available metrics: " in said
+    assert f"  tags: respnse, level\n  note: {note}\n  available metrics: " in said
     (tmp_path / "b.jsonl").write_text('{"query": "q", "response": "r", "outputs": 1}', "utf-8")
     assert "did you mean" not in ragstone("validate", "b.jsonl").out
 
@@ -95,8 +98,8 @@ def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
 def test_metrics_that_are_not_among_all_are_named_if_no_other_can_run(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
-    assert "; available metrics: none; " in said
-    assert "; with an LLM (--model) also: context_relevance" in said
+    assert "\n  available metrics: none\n" in said
+    assert "\n  with an LLM (--model) also: context_relevance" in said
 
 
 def test_metrics_that_the_default_llm_would_score_are_named(
@@ -104,7 +107,7 @@ def test_metrics_that_the_default_llm_would_score_are_named(
 ) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    line = "; by name, with openai:gpt-4o-mini, also: context_relevance"
+    line = "\n  by name, with openai:gpt-4o-mini, also: context_relevance"
     assert line in ragstone("validate", "a.jsonl").out
     assert line not in ragstone("validate", "a.jsonl", "--judge", "offline").out
 
@@ -141,12 +144,12 @@ def test_the_judge_decides_what_can_run(
 ) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
     assert (
-        "; available metrics: context_relevance"
+        "\n  available metrics: context_relevance"
         in ragstone("validate", "a.jsonl", "--model", "m").out
     )
     monkeypatch.setenv("RAGSTONE_JUDGE", "openai:m")
-    assert "; available metrics: context_relevance" in ragstone("validate", "a.jsonl").out
+    assert "\n  available metrics: context_relevance" in ragstone("validate", "a.jsonl").out
     monkeypatch.delenv("RAGSTONE_JUDGE")
     (tmp_path / "ragstone.yaml").write_text("judge: openai:m\nmap: {contexts: Texte}", "utf-8")
     (tmp_path / "a.jsonl").write_text('{"query": "q", "Texte": ["c"]}', "utf-8")
-    assert "; available metrics: context_relevance" in ragstone("validate", "a.jsonl").out
+    assert "\n  available metrics: context_relevance" in ragstone("validate", "a.jsonl").out

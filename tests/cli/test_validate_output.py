@@ -105,11 +105,11 @@ def test_every_difference_is_told() -> None:
 def test_a_workbook_of_the_demo_comes_back_with_its_columns(ragstone, tmp_path) -> None:
     said = ragstone("validate", str(DATASET), "-o", "a.xlsx")
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines()[1:] == ["wrote a.xlsx: 84 rows"]
+    assert said.out.splitlines()[-1] == "wrote a.xlsx: 84 rows"
     assert load(tmp_path / "a.xlsx").samples == load(DATASET).samples
     ragstone("validate", "a.xlsx", "-o", "a.csv")
     header = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert header == "query,relevance,reference,difficulty,Source_files"
+    assert header == "query,relevance,reference,difficulty,tags"
 
 
 def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:

@@ -59,7 +59,7 @@ EXPECTED = (
         ('{"a": []}', f"the top-level object has no list of rows, only 'a'; {EXPECTED}"),
         (
             '{"data": [], "rows": []}',
-            f"the top-level object has lists under data and rows; {EXPECTED}",
+            "there are lists of rows under data and rows; use --sheet data or --sheet rows",
         ),
         ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),

@@ -166,13 +166,12 @@ def test_a_place_is_a_line_of_a_text_and_an_item_of_a_list(
 @each_case(
     ("column", "note"),
     [
-        ("point_id", "did you mean point_ids? Use map relevance=point_id"),
-        ("Point id", "did you mean point_ids? Use map relevance='Point id'"),
+        ("point_id", "did you mean relevance? Use map relevance=point_id"),
+        ("Point id", "did you mean relevance? Use map relevance='Point id'"),
         ("respons", "did you mean response? Use map response=respons"),
-        ("anwser", "did you mean answer? Use map response=anwser"),
         ("refrence", "did you mean reference? Use map reference=refrence"),
         ("retreived_contexts", "Use map contexts=retreived_contexts"),
-        ("ground_thruth", "did you mean ground_truth? Use map reference=ground_thruth"),
+        ("ground_thruth", "did you mean reference? Use map reference=ground_thruth"),
         *((name, "") for name in ("rating", "result", "content", "prompt_id", "response_length")),
         *((name, "") for name in ("uid", "tag", "difficulty", "topic", "answer_relevance")),
     ],

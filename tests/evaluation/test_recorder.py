@@ -100,8 +100,8 @@ def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> N
     assert len(first.asked) + len(again.asked) <= 2 * 12 + 2, "at most the row under way"
     assert len(again.asked) <= 2 * (12 - 5)
     assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
-    assert "Resuming run" in told[0]
-    assert "of 12 rows are finished (use fresh to start a new run)" in told[0]
+    assert "Resuming run" in told[1]
+    assert "of 12 rows are finished (use fresh to start a new run)" in told[1]
     assert [info.finished for info in store.runs()] == [True]
 
 
@@ -157,7 +157,7 @@ def test_what_differs_is_told_and_begins_a_new_run(
     notices: list[str] = []
     options = {"metrics": METRICS, **changed}
     evaluate(SAMPLES, judge=judge(), store=store, on_notice=notices.append, **options)
-    assert told in notices[0]
+    assert told in notices[1]
     assert [info.finished for info in store.runs()] == [True, False]
 
 
@@ -166,7 +166,7 @@ def test_other_data_is_another_run(store: Store) -> None:
     notices: list[str] = []
     others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
     evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
-    assert "has other settings: samples changed since the run was started" in notices[0]
+    assert "has other settings: samples changed since the run was started" in notices[1]
 
 
 def test_pace_and_gates_make_no_other_run(store: Store) -> None:
@@ -238,7 +238,7 @@ def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
     told: list[str] = []
     evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False,
              on_notice=told.append)  # fmt: skip
-    assert "was started with the judge's texts" in told[0]
+    assert "was started with the judge's texts" in told[1]
     assert [info.transcript for info in store.runs()] == [False, True]
 
 
@@ -278,7 +278,7 @@ def test_a_run_that_cannot_start_is_not_stored(store: Store) -> None:
         evaluate(samples, metrics="hit@1", target="http://127.0.0.1:9", store=store)
     assert store.runs() == []
     evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_notice=told.append)
-    assert told == []
+    assert len(told) == 1
 
 
 async def test_retries_that_cannot_start_leave_the_run_finished(
@@ -303,7 +303,7 @@ def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
     for options in ({"metrics": METRICS, "judge": judge()}, {"metrics": "hit@1"}):
         told: list[str] = []
         run = evaluate(SAMPLES, store=store, on_notice=told.append, **options)
-        assert told == []
+        assert len(told) == 1
         assert run.manifest.run_id != info.id
 
 

@@ -124,7 +124,7 @@ def test_each_cause_of_failures_has_its_cure(
     [
         (Cause.MALFORMED, "no JSON (extract_claims)", "or --set claim_source=sentences, which"),
         (Cause.MALFORMED, "no JSON (grade_contexts)", "try another --model"),
-        (Cause.MALFORMED, "the target sent no response", "read the replies in the failed rows"),
+        (Cause.MALFORMED, "the target sent no response", "fix what the target returns"),
         # the first limit, and the one of the retry
         (Cause.TRUNCATED, "the limit of 640 tokens (verify_claims)", "does not end its replies"),
         (Cause.TRUNCATED, "the limit of 16,384 tokens (verify_claims)", "--set max_tokens=32768"),
@@ -181,12 +181,12 @@ def test_one_verdict_a_call_is_not_advised_where_it_was_asked_for(make_run: Make
     assert (next_step(run) or "").endswith("try another --model")
 
 
-def test_whose_reply_was_not_readable_is_not_guessed(make_run: MakeRun) -> None:
+def test_a_reply_that_names_no_question_is_the_targets(make_run: MakeRun) -> None:
     run = of(make_run, [*STEADY, Score.failed(Cause.MALFORMED, "no JSON")])
     broken = TargetCall("chat", 1.0, Failure(Cause.MALFORMED, "no JSON"))
     rows = [replace(row, calls=(broken,)) for row in run.rows]
     assert next_step(replace(run, rows=rows)) == (
-        "1 score failed (unreadable reply): read the replies in the failed rows"
+        "1 score failed (unreadable reply): fix what the target returns, then run again"
     )
 
 

@@ -82,7 +82,7 @@ def read_document(item: object, relevant: Collection[str] = ()) -> dict[str, obj
     parts: dict[str, object] = {}
     for name, part in _LAST_IS_OURS:
         if (found := named.get(name)) is not None:
-            parts[part] = found
+            parts[part] = text_of(found) if part == "text" and is_object(found) else found
     metadata = named.get("metadata") or named.get("meta")
     if isinstance(metadata, str):
         with suppress(ValueError):

@@ -97,7 +97,7 @@ class Choice:
                 self.fields[of] = self._columns[of] = names[0]
 
     def _merge(self, of: str, names: Sequence[str], column: str | None = None) -> list[str]:
-        """Rename columns that stand beside no other of this field: each row has its own name."""
+        """Rename columns that are in no row with another of this field."""
         column = self._columns.get(of, column)
         if column is None:
             return [*names]
@@ -209,7 +209,7 @@ def propose_query(table: Table) -> str:
                 is_question = isinstance(value, str) and value.rstrip().endswith(("?", "？"))
                 questions.setdefault(name, []).append(is_question)
     names = [name for name, found in questions.items() if 2 * sum(found) > len(found)]
-    names = names or [name for name, _ in misspelt(questions, ["query"]).values()]
+    names = names or [*misspelt(questions, ["query"]).values()]
     return f"did you mean {mapping('query', names[0])}?" if len(names) == 1 else ""
 
 

@@ -1,10 +1,8 @@
 """Which column of a file is which field of a Sample, and the names that fields may have."""
 
-import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import chain, islice
 
 from ragstone._internal.documents import by_name, plain_name
@@ -22,7 +20,8 @@ _SURE: Mapping[str, str] = {
     "ranking": "results retrieved_ids retrieved_doc_ids retrieved_context_ids",
     "reference": "expected_output expected_answer expected_response ground_truth ground_truths "
     "ground_truth_answer gt_answer reference_answer reference_answers reference_output "
-    "reference_outputs reference_response gold_answer gold_answers golden_answer golden_answers "
+    "reference_outputs reference_response reference_responses gold_answer gold_answers "
+    "golden_answer golden_answers "
     "correct_answer label_answer generation_gt erwartete_antwort respuesta_esperada "
     "réponse_attendue risposta_attesa",
     "reference_claims": "expected_facts key_facts",
@@ -49,12 +48,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Sample field -> its other names. A column with any other name becomes a tag."""
 EITHER = ("answer", "output", "outputs", "antwort", "respuesta", "réponse", "risposta")
-"""Names of a response or of a reference: what stands beside them decides."""
+"""Names of a response or of a reference: the other columns decide."""
 NOT_RETRIEVED = ("evolution_type", "episode_done", "scenario")
 """Columns of test sets whose `contexts` were not retrieved: the answers were written from them."""
 
 CONVERSATIONS = ("messages", "conversation", "conversations", "turns")  # a row for each turn
 MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
+_ALMOST = 0.87  # similarity of names: `respnse` is a response; `response_id` and `content` are not
 
 
 FIELD_OF = by_name(ALIASES)  # plain name -> Sample field
@@ -67,7 +67,6 @@ def field_of(name: str) -> str | None:
     return FIELD_OF.get(plain_name(name))
 
 
-_WORDS = frozenset(("content", "result"))  # one letter from a field's name, but usual elsewhere
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 
@@ -135,37 +134,20 @@ def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     )
 
 
-def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return Sample field without a column -> one that is probably misspelt, and its right name."""
-    found: dict[str, tuple[str, str]] = {}
-    columns = list(islice(names, MOST_COMPARED))
-    for field in missing:
-        for known in (field, *ALIASES[field]):
-            if near := next((name for name in columns if _is_near(name, known)), None):
-                found.setdefault(field, (near, known))
+def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
+    """Return Sample field without a column -> one whose name is almost a name of the field."""
+    known = {n: field for field in missing for n in (field, *ALIASES[field]) if len(n) > 7}
+    found: dict[str, str] = {}
+    for name in islice(names, MOST_COMPARED):
+        near = nearest(name.replace(" ", "_"), known, cutoff=_ALMOST)
+        if near and field_of(name) is None:
+            found.setdefault(known[near], name)
     return found
-
-
-def _is_near(name: str, known: str) -> bool:
-    """A name with more words, such as `response_length`, means something else."""
-    if abs(len(name) - len(known)) > 2 + len(known) // 4:
-        return False
-    one, two = plain_name(name), plain_name(known)
-    if len(two) < 5 or one in _WORDS or set(known.split("_")) < set(re.findall(r"[^\W_]+", name)):
-        return False
-    if len(two) >= 10:
-        matcher = SequenceMatcher(None, one, two)
-        if matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9:
-            return True
-    while one[:1] == two[:1] and one:
-        one, two = one[1:], two[1:]
-    swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
-    return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
 
 
 def unused_columns(fields: Collection[str], tags: Iterable[str]) -> tuple[str, ...]:
     missing = ALIASES.keys() - {"id", "query", "tags", *fields}
     return tuple(
-        f"column {name!r} is not used; did you mean {known}? Use {mapping(field, name)}"
-        for field, (name, known) in sorted(misspelt(tags, missing).items())
+        f"column {name!r} is not used; did you mean {field}? Use {mapping(field, name)}"
+        for field, name in sorted(misspelt(tags, missing).items())
     )

@@ -5,6 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
+import jmespath
+from jmespath.exceptions import JMESPathError
+
 from ragstone._internal.documents import KNOWN_ROLES, PART_OF, ROLES, TOOLS, role_of, text_of
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.text import count
@@ -275,7 +278,7 @@ _OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 
 
 def open_parts(record: Record, *, named: Sequence[str]) -> Record:
-    """Make columns of named parts of a record's objects: `metadata.contexts`, or a tag's name."""
+    """Make columns of named parts of a record: `metadata.contexts`, a tag's name, or JMESPath."""
     for name in named:
         head, dot, inner = name.partition(".")
         for column, value in record.values.items():
@@ -286,6 +289,11 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
                 rest, part = found
                 record = replace(record, values={**record.values, column: rest, name: part})
                 break
+        else:
+            data = {c: cells.spelled(v) or v for c, v in record.values.items() if c in name}
+            with suppress(JMESPathError):
+                if (part := jmespath.search(name, data)) is not None:
+                    record = replace(record, values={**record.values, name: part})
     return record
 
 

@@ -401,6 +401,7 @@ LOADERS: Mapping[str, Callable[[File, int | None], Table]] = {
 }
 """Suffix -> reader; workbooks are separate, because they have sheets."""
 HEADED = (*WORKBOOKS, ".csv", ".tsv")
+NESTED = frozenset((".json", ".yaml", ".yml"))  # with rows under a key
 
 
 @dataclass(frozen=True)
@@ -547,12 +548,12 @@ def _dataset_of(
             fields=tuple(
                 ReadField(
                     field=of,
-                    column=contents.columns.get(of, of),
+                    column=contents.columns[of],
                     rows=contents.counts[of],
                     example=contents.examples.get(of, ""),
                 )
                 for of in Sample.model_fields
-                if of in contents.counts and of not in ("id", "tags")
+                if of in contents.counts.keys() & contents.columns.keys() - {"id", "tags"}
             ),
             tags=contents.tags,
         ),
@@ -598,13 +599,14 @@ def read_table(
     is_folder = False
     with suppress(OSError, ValueError):  # which `File.at` reports
         is_folder = path.is_dir()
-    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
+    suffix = path.suffix.lower()
+    if sheet is not None and (is_folder or suffix in LOADERS.keys() - NESTED):
         raise UsageError(f"{path.name} has no sheets; remove sheet {sheet}")
-    if header_row is not None and (is_folder or path.suffix.lower() not in HEADED):
+    if header_row is not None and (is_folder or suffix not in HEADED):
         raise UsageError(f"{path.name} has no header; remove header row {header_row}")
     if is_folder:
         return columnar.read_folder(path, limit)
-    file = File.at(path, header_row)
+    file = File.at(path, header_row=header_row, rows=sheet if suffix in NESTED else None)
     if file.suffix in WORKBOOKS:
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:

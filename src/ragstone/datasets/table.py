@@ -152,12 +152,13 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
         plain = set(map(plain_name, texts))  # a weak name may be a value, too
         return len(plain & FIELD_OF.keys() - WEAK_OF.keys())
 
+    wide = sum(map(bool, names))
     for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
         given = [cell.strip() for cell in cells if isinstance(cell, str)]
-        is_wider = len(given) > len(names) or len(given) > 1 == sum(map(bool, names))
-        if len(given) < sum(cell is not None for cell in cells) or max(map(len, given)) > 60:
+        is_header = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
+        if not is_header or max(map(len, given)) > 60:
             continue
-        if fields(given) > fields(names) or (is_wider and not fields(names)):
+        if fields(given) > fields(names) or (wide == 1 and not fields(names)):
             seen = ", ".join(map(repr, filter(None, names)))
             raise ValueError(
                 f"the first row has only {seen}, but row {row} may be the header: "
@@ -258,16 +259,17 @@ class File:
     path: Path
     parts: Sequence[Path] = ()
     header_row: int | None = None  # of a workbook or CSV; None if it is the first with cells
+    rows: str | None = None  # JMESPath of the list of rows in JSON or YAML
 
     @classmethod
-    def at(cls, path: Path, header_row: int | None = None) -> "File":
+    def at(cls, path: Path, *, header_row: int | None = None, rows: str | None = None) -> "File":
         """Return the file at a path, or raise a UsageError if there is none that can be read."""
         try:
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name a file in it")
             if path.is_file():
                 path.open("rb").close()
-                return cls(path.name, path.absolute(), header_row=header_row)
+                return cls(path.name, path.absolute(), header_row=header_row, rows=rows)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         near = None

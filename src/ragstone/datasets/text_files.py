@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import cast
 from zlib import crc32
 
+import jmespath
+from jmespath.exceptions import JMESPathError
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
-from ragstone.datasets.columns import FIELD_OF, plain_name
+from ragstone.datasets.columns import FIELD_OF, field_of, plain_name
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
 from ragstone.datasets.values import DECODER, parsed_json
-from ragstone.errors import Problem
+from ragstone.errors import Problem, UsageError
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
 _LONGEST = 2**31 - 1  # characters of a cell; the csv module's limit, 131072, is short for contexts
@@ -272,11 +274,18 @@ def _rows_in(
     value: object, file: File
 ) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
     """Return the list of rows, notes on where it was, and the file's `metadata`."""
-    if is_list(value):
-        return value, (), {}
     expected = f"write a list of objects, or an object with one under {', '.join(ENVELOPES)}"
+    if file.rows:
+        try:
+            value = cast("object", jmespath.search(file.rows, value))
+        except JMESPathError as error:
+            raise UsageError(f"sheet {file.rows} is not JMESPath: {error}") from error
+        expected = f"use --sheet with the path of a list of objects, not {file.rows}"
+    if is_list(value):
+        return value, (f"rows read from {file.rows}",) if file.rows else (), {}
     if not is_object(value):
-        raise file.refused(f"the file contains {table.type_in_words(value)}, not a list", expected)
+        seen = f"{file.rows or 'the file'} contains {table.type_in_words(value)}, not a list"
+        raise file.refused(seen, expected)
     if (rows := _rows_of_mappings(value)) is not None:
         return rows, (f"read from the keys {', '.join(map(str, value))}",), {}
     names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
@@ -284,10 +293,14 @@ def _rows_in(
     if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
         return _rows_in(inner, file)
     lists = {name: value[name] for name in names} or dict(_record_lists(value))
-    if len(lists) != 1:
+    asking = [path for path, rows in lists.items() if is_list(rows) and any(map(_asks, rows))]
+    lists = {path: lists[path] for path in asking} if len(asking) == 1 else lists
+    if len(lists) > 1:
+        choices = " or ".join(f"--sheet {path}" for path in lists)
+        raise file.refused(f"there are lists of rows under {' and '.join(lists)}", f"use {choices}")
+    if not lists:
         seen = f", only {', '.join(map(repr, list(value)[:12]))}" if value else ""
-        what = f"lists under {' and '.join(lists)}" if lists else f"no list of rows{seen}"
-        raise file.refused(f"the top-level object has {what}", expected)
+        raise file.refused(f"the top-level object has no list of rows{seen}", expected)
     (path, rows), *_ = lists.items()
     if isinstance(rows, Unreadable):
         raise file.refused(rows.seen, expected)
@@ -296,6 +309,10 @@ def _rows_in(
     notes = () if path in (*ENVELOPES, *OTHERS) else (f"rows read from {path}",)
     notes += (f"ignored keys: {others}",) if others else ()
     return cast("list[object]", rows), notes, metadata if is_object(metadata) else {}
+
+
+def _asks(row: object) -> bool:
+    return is_object(row) and "query" in map(field_of, map(str, row))
 
 
 _DEEPEST = 4  # objects around a list of rows
@@ -356,12 +373,12 @@ def read_yaml(file: File, _limit: int | None = None) -> Table:
     items, notes, beside = _rows_in(value, file)
 
     # The list of items is the root, or is in it.
-    if isinstance(root, MappingNode):
+    if isinstance(root, MappingNode) and not file.rows:
         lists = [part for name, part in root.value if name.value in ENVELOPES]
         lists = lists or [part for name, part in root.value if name.value in OTHERS]
         root = lists[-1] if lists else root  # a merged object may have the name; the last counts
-    lines = range(1, len(items) + 1)
-    if isinstance(root, SequenceNode) and len(root.value) == len(items):
-        lines = [item.start_mark.line + 1 for item in root.value]
+    lines, unit = range(1, len(items) + 1), "item"
+    if isinstance(root, SequenceNode) and not file.rows:
+        lines, unit = [item.start_mark.line + 1 for item in root.value], "line"
     records = [Record.of(row, item) for row, item in zip(lines, items, strict=True)]
-    return Table(records, unit="line", notes=notes, beside=beside)
+    return Table(records, unit=unit, notes=notes, beside=beside)

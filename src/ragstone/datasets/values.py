@@ -422,6 +422,10 @@ def contexts(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...]:
             value = normalize_cell(found) or []
         else:
             value = [value] if value.strip() else []
+    parts = value.values() if isinstance(value, dict) else ()
+    lists = [part for part in parts if isinstance(part, list)]
+    if len(lists) == 1 and all(map(is_object, lists[0])):  # of Bedrock
+        value = lists[0]
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}, not a list of texts")
     return tuple(_document(item, n, known, ranked=False) for n, item in enumerate(value, 1))

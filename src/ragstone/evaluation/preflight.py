@@ -80,7 +80,7 @@ class Preflight:
         hints = {
             field: f"no row has {describe_field(field)}; did you mean column {tag!r}? Use "
             f"{mapping(field, tag)}"
-            for field, (tag, _) in similar.items()
+            for field, tag in similar.items()
         }
         absent = hints | dict(dataset.absent)
         present |= _with_stand_ins(dataset.known)

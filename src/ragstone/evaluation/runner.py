@@ -311,6 +311,15 @@ def _worker_setup(
     )
 
 
+def _how_read(dataset: Dataset, target: Target | None, wanted: Collection[str]) -> list[str]:
+    """Return a notice on how the columns were read, and what the target replaces; [] if none."""
+    counts, lines = dataset.contents.counts, dataset.source.reading
+    replaced = [f"{of} ({count(counts[of], 'row')})" for of in sorted(wanted & counts.keys())]
+    if lines and target and replaced:
+        lines.append(f"  {target.name} replaces {', '.join(replaced)}")
+    return ["\n".join((f"Read {dataset.source.name}:", *lines))] if lines else []
+
+
 def _target_of(
     options: Options, plan: Plan, dataset: Dataset, metrics: Sequence[Metric]
 ) -> tuple[Target | None, bool]:
@@ -448,10 +457,7 @@ class Evaluation:
             )
             idle.append(f"{preflight.llm_reason(given)}: {cost}. To avoid this, use judge=offline.")
         if on_notice := options.get("on_notice"):
-            counts = dataset.contents.counts
-            replaced = [f"{of} ({count(counts[of], 'row')})" for of in ready.wanted & {*counts}]
-            note = f"  {target.name} replaces {', '.join(replaced)}" if target and replaced else ""
-            read = (f"Read {dataset.source.name}:", *dataset.source.reading, *filter(None, [note]))
+            read = _how_read(dataset, target, ready.wanted)
             for notice in (*read, *ready.notices, *notices, *idle):
                 on_notice(notice)
         else:

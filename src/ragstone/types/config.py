@@ -227,7 +227,7 @@ class Plan(JudgePlan, ClaimPlan):
     seed: int = _setting("Data", 0, ge=0, option=False)
     """Seed of --sample: the same seed draws the same rows of the same data."""
     sheet: str | None = _setting("Data", None, common=True, default_text="the first")
-    """Sheet of the workbook."""
+    """Sheet of the workbook, or JMESPath of the list of rows in JSON or YAML."""
     header_row: int | None = _setting(
         "Data", None, common=True, default_text="the first with cells", ge=1
     )
@@ -235,7 +235,7 @@ class Plan(JudgePlan, ClaimPlan):
     columns: FrozenMap[str, str] = _setting(
         "Data", {}, flags=["--map"], keys=["map"], metavar="FIELD=COLUMN", common=True
     )
-    """Map a column to a field, e.g. --map query=Question."""
+    """Map a column, or JMESPath of a part of it, to a field, e.g. --map query=Question."""
     target: str | None = _setting("RAG system", None, keys=["api_url"], common=True)
     """The RAG system to call: a URL, a YAML file that describes an API, or module:function."""
     min_similarity: FiniteFloat = _setting(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.text import count, one_line
+from ragstone._internal.text import count, listing, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
 from ragstone.cli.options import Given, option, setting
 from ragstone.cli.output import (
@@ -23,7 +23,6 @@ from ragstone.cli.output import (
     write_document,
 )
 from ragstone.datasets import load, samples_of
-from ragstone.datasets.columns import ALIASES
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation import judge_test
@@ -304,12 +303,10 @@ def test(**given: Any) -> None:
     if not cases:
         columns = ""
         if not any(each.text.strip() for sample in samples for each in sample.contexts or ()):
-            names = ", ".join(("contexts", *ALIASES["contexts"]))
             others = dict.fromkeys(tag for sample in samples for tag in sample.tags)
             columns = (
-                f"contexts are read from a column named {names}; "
-                f"the other columns are {', '.join(map(repr, others)) or 'none'}; "
-                "map one with --map contexts=COLUMN, or "
+                f"no column has contexts; the other columns are {listing(others) or 'none'}; map "
+                "one with --map contexts=COLUMN, or "
             )
         reasons = skipped or f"no text in {count(len(samples), 'row')}"
         raise UsageError(

@@ -16,7 +16,7 @@ from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.demo.questions import DATASET
-from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
+from ragstone.errors import BatchPendingError, Cause, InputError, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation, Options
@@ -119,7 +119,14 @@ def run_evaluation(given: Given) -> int:
     if not named and not Path(data).exists():
         say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
         data = DATASET
-    tests = promptfoo.read_configuration(data) if promptfoo.is_configuration(data) else None
+    tests = None
+    if promptfoo.is_configuration(data):
+        try:
+            tests = promptfoo.read_configuration(data)
+        except InputError:
+            if not (given.get("target") or config.settings.get("target")):
+                raise
+            say(f"{Path(data).name}: its tests are read as questions, without their assertions")
     if tests is None:
         plan = options.plan_of(given, config)
         if given.get("collects"):  # the answers are judged later

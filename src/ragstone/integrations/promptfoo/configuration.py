@@ -57,7 +57,10 @@ NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)  # cann
 PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}  # promptfoo's name -> ours
 LEGACY = "promptfoo"  # prompts and parses like promptfoo 0.121.20 without RAGAS mode
 IN_ENVIRONMENT = "set API keys in the environment, such as OPENAI_API_KEY"
-INSTEAD = "or run `promptfoo eval -o results.json` and pass results.json to ragstone"
+INSTEAD = (
+    "or run `promptfoo eval -o results.json` and pass results.json to ragstone, or name the system "
+    "to ask with --target"
+)
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 CONFIG = {  # key of a provider's config -> field of the plan
     "apiBaseUrl": "base_url",
@@ -348,7 +351,9 @@ class _File(_Form):
         default = _merged({} if written is None else written, {})
         if tests is None or is_list(tests):
             tests = [_merged(each, _object(default)) for each in tests or [{}]]
-        texts = {key: _listed(keys.get(key)) for key in ("prompts", "providers")}
+        systems = _listed(keys.get("providers", keys.pop("targets", None)))  # two names of one key
+        providers = [_object(each).get("id", each) for each in systems]
+        texts = {"prompts": _listed(keys.get("prompts")), "providers": providers}
         return {**keys, **texts, "defaultTest": default, "tests": tests}
 
 
