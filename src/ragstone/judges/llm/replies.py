@@ -9,11 +9,13 @@ JSON must have the requested form: its keys, no others, and one entry for each n
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from ragstone._internal.fields import is_list
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
@@ -257,16 +259,8 @@ class _Listed(_Form):
     verdict: int | str
 
 
-class _Statements(_Form):
-    statements: list[_Listed]
-
-
 class _Listing(_Form):
-    verdicts: list[_Listed]
-
-
-class _Array(RootModel[list[_Listed]]):
-    model_config = ConfigDict(strict=True)
+    verdicts: list[_Listed] = Field(validation_alias=AliasChoices("verdicts", "statements"))
 
 
 class _Grade(_Form):
@@ -352,12 +346,8 @@ def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
         named = zip(places, (word for _, word in words), strict=True)
         return [_Item(n, word, _PROMPTFOO.get(word.lower())) for n, word in named]
     value = json_value(reply)
-    for form in (_Statements, _Listing, _Array):
-        try:
-            found = form.model_validate(value)
-        except ValidationError:
-            continue
-        listed = found.root if isinstance(found, _Array) else next(iter(dict(found).values()))
+    with suppress(ValidationError):
+        listed = _Listing.model_validate({"verdicts": value} if is_list(value) else value).verdicts
         return [_in_place(n, item, claims) for n, item in enumerate(listed, 1)]
     verdicts = _validated(reply, value, _Verdicts).verdicts
     return [
