@@ -53,9 +53,8 @@ class Provider:
 
     name: str
     url: str | None  # None if every user has their own
-    key: str | None
+    key: str
     url_variables: tuple[str, ...] = ()  # the first that is set counts
-    key_needed: bool = True
 
     def custom_url(self, base_url: str | None) -> str | None:
         return base_url or next(filter(None, map(os.environ.get, self.url_variables)), None)
@@ -80,11 +79,9 @@ class Provider:
         return url.rstrip("/").removesuffix("/chat/completions")
 
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
-        if self.key is None:
-            return None
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
-        if not key and not elsewhere and self.key_needed:
+        if not key and not elsewhere and self.name not in LOCAL:
             what, instead = "judge", "name your own server with base_url, or use judge=offline"
             if embeds:
                 what, instead = "embedding model", "or leave embedding_model out"
@@ -133,14 +130,10 @@ _PROVIDERS = (
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     Provider(
-        "ollama",
-        "http://localhost:11434/v1",
-        "OLLAMA_API_KEY",
-        ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
-        key_needed=False,
+        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", ("OLLAMA_BASE_URL", "OLLAMA_HOST")
     ),
-    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN", key_needed=False),
-    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY", key_needed=False),
+    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN"),
+    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY"),
 )
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 

@@ -19,16 +19,7 @@ from ragstone._internal.fields import is_list
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
-from ragstone.types.claim import (
-    DraftQuestion,
-    Evidence,
-    FoundAnswer,
-    GeneratedQueries,
-    Grade,
-    Label,
-    Rating,
-    Verdict,
-)
+from ragstone.types import claim
 from ragstone.types.questions import FindAnswer, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
@@ -334,7 +325,7 @@ class _Item(NamedTuple):
 
     number: int | None
     written: str
-    label: Label | None
+    label: claim.Label | None
     reason: str | None = None
     quotes: Quotes = ()
 
@@ -364,12 +355,12 @@ def _in_place(number: int, item: _Listed, claims: Sequence[str]) -> _Item:
     return _Item(number if is_own else None, written, label, item.reason)
 
 
-_LABELS = {label.value: label for label in Label}
-_PROMPTFOO = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
+_LABELS = {label.value: label for label in claim.Label}
+_PROMPTFOO = {"yes": claim.Label.SUPPORTED, "no": claim.Label.CONTRADICTED}
 _OTHER_LABELS = {
-    **dict.fromkeys(("1", "YES"), Label.SUPPORTED),
-    **dict.fromkeys(("0", "IDK"), Label.NOT_ENOUGH_INFO),
-    "NO": Label.CONTRADICTED,
+    **dict.fromkeys(("1", "YES"), claim.Label.SUPPORTED),
+    **dict.fromkeys(("0", "IDK"), claim.Label.NOT_ENOUGH_INFO),
+    "NO": claim.Label.CONTRADICTED,
 }
 
 
@@ -387,7 +378,7 @@ def _check_numbers(
     raise reply.unusable(Cause.COUNT_MISMATCH, message)
 
 
-def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
+def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdict, ...]:
     items, expected = _read_verdicts(reply, question.claims), len(question.claims)
     finders = list(map(QuoteFinder, question.contexts))
     returned: list[PartialVerdict] = []
@@ -396,7 +387,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
         if item.label:
             evidence = find_evidence(item.quotes, finders)
             reason = _text(item.reason) or None
-            verdict = Verdict(label=item.label, reason=reason, evidence=evidence)
+            verdict = claim.Verdict(label=item.label, reason=reason, evidence=evidence)
         returned.append(PartialVerdict(item.number, item.written[:200], verdict))
     try:
         _check_numbers(reply, [item.number for item in items], expected, "verdict")
@@ -409,25 +400,27 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
     return tuple(item.verdict for item in in_order if item.verdict)
 
 
-def find_evidence(quotes: Quotes, finders: Sequence[QuoteFinder]) -> tuple[Evidence, ...]:
+def find_evidence(quotes: Quotes, finders: Sequence[QuoteFinder]) -> tuple[claim.Evidence, ...]:
     """Find each quote in the context that it names, else in the others."""
-    evidence: list[Evidence] = []
+    evidence: list[claim.Evidence] = []
     for number, written in quotes if finders else ():
         if words := _text(written):
             named = number - 1 if 1 <= number <= len(finders) else 0
             context, span = find_in(finders, words, named) or (named, None)
             start, end = span or (None, None)
             evidence.append(
-                Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
+                claim.Evidence(
+                    context=context, start=start, end=end, quote=words, verified=bool(span)
+                )
             )
     return tuple(evidence)
 
 
-def parse_grades(reply: RawReply, expected: int) -> tuple[Grade, ...]:
+def parse_grades(reply: RawReply, expected: int) -> tuple[claim.Grade, ...]:
     grades = read_form(reply, _Grades).grades
     _check_numbers(reply, [each.number for each in grades], expected, "grade")
     in_order = sorted(grades, key=lambda each: each.number)
-    return tuple(Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
+    return tuple(claim.Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
 
 
 PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
@@ -460,32 +453,32 @@ def parse_explanation(reply: RawReply) -> str:
     return explanation
 
 
-def parse_queries(reply: RawReply, expected: int) -> GeneratedQueries:
+def parse_queries(reply: RawReply, expected: int) -> claim.GeneratedQueries:
     read = read_form(reply, _Queries)
     texts = [read.queries[key] for key in map(str, range(1, expected + 1)) if key in read.queries]
     if len(texts) < len(read.queries):
         raise reply.malformed(f"the queries are not numbered from 1 to {expected}")
     _texts(reply, texts)
     queries = tuple(text for text in map(_one_line, texts) if text)
-    return GeneratedQueries(queries=queries, noncommittal=not read.commits)
+    return claim.GeneratedQueries(queries=queries, noncommittal=not read.commits)
 
 
-def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
+def parse_found(reply: RawReply, question: FindAnswer) -> claim.FoundAnswer:
     read = read_form(reply, _Found)
     if not read.found:
-        return FoundAnswer(found=False)
+        return claim.FoundAnswer(found=False)
     quotes = [(each.context, each.quote) for each in read.evidence]
     evidence = find_evidence(quotes, list(map(QuoteFinder, question.contexts)))
     if not (answer := _one_line(read.answer)):
         raise reply.malformed("it found an answer, but gives none")
-    return FoundAnswer(found=True, answer=answer, evidence=evidence)
+    return claim.FoundAnswer(found=True, answer=answer, evidence=evidence)
 
 
-def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
+def parse_drafts(reply: RawReply) -> tuple[claim.DraftQuestion, ...]:
     drafts = read_form(reply, _Drafts).questions
     _texts(reply, [text for each in drafts for text in (each.query, *each.claims)])
     return tuple(
-        DraftQuestion(
+        claim.DraftQuestion(
             query=query,
             reference=_one_line(each.reference),
             claims=_texts(reply, each.claims),
@@ -503,6 +496,6 @@ def parse_abstention(reply: RawReply) -> bool:
     return label == "ABSTAINS"
 
 
-def parse_rating(reply: RawReply) -> Rating:
+def parse_rating(reply: RawReply) -> claim.Rating:
     read = read_form(reply, _Rating)
-    return Rating(level=read.level, reason=_text(read.reason) or None)
+    return claim.Rating(level=read.level, reason=_text(read.reason) or None)
