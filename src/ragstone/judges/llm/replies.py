@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from ragstone._internal.fields import is_list
 from ragstone._internal.sentences import QuoteFinder, find_in
@@ -208,17 +208,12 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-Quotes: TypeAlias = Sequence[tuple[int, str]]  # the number of a text, from 1, and its words
-
-
-class _Form(BaseModel):
+class _Form(BaseModel, extra="forbid", strict=True):
     """The form of a reply or a part of it: other keys and other types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _ContextQuote(_Form):
-    context: int
+    context: int  # its number, from 1
     quote: str
 
 
@@ -232,10 +227,6 @@ class _Verdict(_Form):
     evidence: list[_ContextQuote] = []
     label: str
     reason: str | None = None
-
-    @property
-    def quotes(self) -> Quotes:
-        return [(each.context, each.quote) for each in self.evidence]
 
 
 class _Verdicts(_Form):
@@ -298,11 +289,6 @@ class _Abstention(_Form):
     label: str
 
 
-class _Rating(_Form):
-    level: int
-    reason: str | None = None
-
-
 F = TypeVar("F", bound=BaseModel)
 
 
@@ -312,7 +298,7 @@ def read_form(reply: RawReply, form: type[F]) -> F:
 
 def _validated(reply: RawReply, value: object, form: type[F]) -> F:
     try:
-        return form.model_validate(value)
+        return form.model_validate(value, strict=True)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         place = quoted(".".join(map(str, fault["loc"])))
@@ -327,7 +313,7 @@ class _Item(NamedTuple):
     written: str
     label: claim.Label | None
     reason: str | None = None
-    quotes: Quotes = ()
+    quotes: Sequence[_ContextQuote] = ()
 
 
 def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
@@ -342,7 +328,7 @@ def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
         return [_in_place(n, item, claims) for n, item in enumerate(listed, 1)]
     verdicts = _validated(reply, value, _Verdicts).verdicts
     return [
-        _Item(item.claim, item.label, _LABELS.get(_word(item.label)), item.reason, item.quotes)
+        _Item(item.claim, item.label, _LABELS.get(_word(item.label)), item.reason, item.evidence)
         for item in verdicts
     ]
 
@@ -400,12 +386,14 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdi
     return tuple(item.verdict for item in in_order if item.verdict)
 
 
-def find_evidence(quotes: Quotes, finders: Sequence[QuoteFinder]) -> tuple[claim.Evidence, ...]:
+def find_evidence(
+    quotes: Sequence[_ContextQuote], finders: Sequence[QuoteFinder]
+) -> tuple[claim.Evidence, ...]:
     """Find each quote in the context that it names, else in the others."""
     evidence: list[claim.Evidence] = []
-    for number, written in quotes if finders else ():
-        if words := _text(written):
-            named = number - 1 if 1 <= number <= len(finders) else 0
+    for quote in quotes if finders else ():
+        if words := _text(quote.quote):
+            named = quote.context - 1 if 1 <= quote.context <= len(finders) else 0
             context, span = find_in(finders, words, named) or (named, None)
             start, end = span or (None, None)
             evidence.append(
@@ -467,8 +455,7 @@ def parse_found(reply: RawReply, question: FindAnswer) -> claim.FoundAnswer:
     read = read_form(reply, _Found)
     if not read.found:
         return claim.FoundAnswer(found=False)
-    quotes = [(each.context, each.quote) for each in read.evidence]
-    evidence = find_evidence(quotes, list(map(QuoteFinder, question.contexts)))
+    evidence = find_evidence(read.evidence, list(map(QuoteFinder, question.contexts)))
     if not (answer := _one_line(read.answer)):
         raise reply.malformed("it found an answer, but gives none")
     return claim.FoundAnswer(found=True, answer=answer, evidence=evidence)
@@ -497,5 +484,5 @@ def parse_abstention(reply: RawReply) -> bool:
 
 
 def parse_rating(reply: RawReply) -> claim.Rating:
-    read = read_form(reply, _Rating)
-    return claim.Rating(level=read.level, reason=_text(read.reason) or None)
+    rating = read_form(reply, claim.Rating)
+    return rating.model_copy(update={"reason": _text(rating.reason) or None})
