@@ -1,6 +1,7 @@
 """Judges of several judges: PanelJudge takes a vote, CascadeJudge asks the fast one first."""
 
 import json
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -108,15 +109,19 @@ class MultiJudge(Judge):
         self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
         self._parts = self.judges
 
-    def setups(self, kind: str) -> list[str] | None:
-        """Return the setup of each judge, or its name without one; None if all have none."""
-        found = [judge.setup(kind) for judge in self.judges]
-        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
-        return named if any(found) else None
+    @abstractmethod
+    def joined(self, identities: Sequence[str]) -> str:
+        """Return what identifies judges with these identities, asked together."""
 
     def identity(self, kind: str) -> str | None:
-        known = all(judge.identity(kind) for judge in self.judges)
-        return self.setup(kind) if known else None
+        found = [judge.identity(kind) for judge in self.judges]
+        known = [identity for identity in found if identity]
+        return self.joined(known) if len(known) == len(found) else None
+
+    def setup(self, kind: str) -> str | None:
+        found = [judge.setup(kind) for judge in self.judges]
+        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
+        return self.joined(named) if any(found) else None
 
 
 class PanelJudge(MultiJudge):
@@ -138,13 +143,8 @@ class PanelJudge(MultiJudge):
     def takes(self, kind: str) -> bool:
         return all(judge.takes(kind) for judge in self.judges)
 
-    def setup(self, kind: str) -> str | None:
-        found = self.setups(kind)
-        return json.dumps(found) if found else None
-
-    def identity(self, kind: str) -> str | None:
-        found = [judge.identity(kind) for judge in self.judges]
-        return json.dumps(found) if all(found) else None
+    def joined(self, identities: Sequence[str]) -> str:
+        return json.dumps(identities)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if question.kind in VOTED.split():
@@ -238,10 +238,8 @@ class CascadeJudge(MultiJudge):
         needed = all if kind == VerifyClaims.kind else any
         return needed(judge.takes(kind) for judge in self.judges)
 
-    def setup(self, kind: str) -> str | None:
-        if (found := self.setups(kind)) is None:
-            return None
-        return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *found])
+    def joined(self, identities: Sequence[str]) -> str:
+        return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *identities])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if isinstance(question, VerifyClaims):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from types import MappingProxyType
 
 from ragstone._internal.fields import metric_name
 from ragstone.errors import UnknownNameError
@@ -25,21 +24,18 @@ __all__ = [
 
 GROUPS = ("all", "all_retrieval", "all_generation", "all_judged")
 
-# Family -> the built-in metrics of the groups `all`, `all_retrieval` and `all_generation`, which
-# custom metrics join. All others run by name, so that a group always has the same metrics.
-DOCUMENTED: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "retrieval": ("hit", "recall", "precision", "f1", "mrr"),
-        "generation": ("faithfulness", "response_relevancy", "context_precision"),
-    }
+# The built-in metrics of the groups `all`, `all_retrieval` and `all_generation`, which custom
+# metrics join. All others run by name, so that a group always has the same metrics.
+DOCUMENTED = (
+    *("hit", "recall", "precision", "f1", "mrr"),
+    *("faithfulness", "response_relevancy", "context_precision"),
 )
 
 
 def catalogue() -> Mapping[str, MetricInfo]:
     """Return the description of every metric by name, in the order of reports."""
     found = registered()
-    documented = {name: found[name] for names in DOCUMENTED.values() for name in names}
-    infos = {name: cls.info() for name, cls in {**documented, **found}.items()}
+    infos = {name: found[name].info() for name in (*DOCUMENTED, *found)}
     return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
 
 
@@ -77,7 +73,7 @@ def _members(group: str) -> list[str]:
         found = {name: cls for name in catalogue() if (cls := find(name)) and cls.asks}
     else:
         families = FAMILIES if group == "all" else (group.removeprefix("all_"),)
-        names = [*(name for family in families for name in DOCUMENTED[family]), *custom()]
+        names = (*DOCUMENTED, *custom())
         found = {name: cls for name in names if (cls := find(name)) and cls.family in families}
     usable: list[str] = []
     for name, cls in found.items():

@@ -49,7 +49,13 @@ _WORDED = re.compile(
     r"(?:source|doc(?:ument)?|context|passage|ref(?:erence)?|quelle|fuente)\.?\s?[#:]?\s?(\d{1,3})",
     re.IGNORECASE,
 )
-_TICKS = re.compile("`+")
+# code is between runs of as many backticks; an unclosed run of three or more extends to the end,
+# shorter ones end at a blank line
+_CODE = re.compile(
+    r"""(?<!`)(`{3,})(?!`) .*? (?:(?<!`)\1(?!`) | \Z)
+    |(?<!`)(``?)(?!`) (?:(?!\n\n).)*? (?<!`)\2(?!`)""",
+    re.VERBOSE | re.DOTALL,
+)
 _WORD_BEFORE = re.compile(r"(?<![\w'’])[A-Za-z_$][\w$]*\Z")
 _VARIABLE = re.compile(r"[a-z]|\w*[_$][\w$]*|[a-z]{2,}(?:[A-Z][a-z]+)+")
 _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
@@ -135,7 +141,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
-    code = list(_code(response))
+    code = [match.span() for match in _CODE.finditer(response)]
     begins = [start for start, _ in code]
     index = -1  # where the last index ended: a[1][2]
     for match in _MARK.finditer(response):
@@ -150,26 +156,6 @@ def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
                 index = end
                 continue
         yield start, end, match["square"] or match["lens"]
-
-
-def _code(text: str) -> Iterator[Span]:
-    """Yield the text between a run of backticks and the next run of the same length."""
-    runs = list(_TICKS.finditer(text))
-    following: dict[int, re.Match[str]] = {}  # number of a run -> the next of its length
-    latest: dict[str, re.Match[str]] = {}
-    for number, run in reversed([*enumerate(runs)]):
-        if run[0] in latest:
-            following[number] = latest[run[0]]
-        latest[run[0]] = run
-    past = 0
-    for number, run in enumerate(runs):
-        # an unclosed run of three or more extends to the end; shorter ones end at a blank line
-        close, fence = following.get(number), len(run[0]) >= 3
-        if run.start() < past or not (close or fence):
-            continue
-        if not close or fence or text.find("\n\n", run.end(), close.start()) < 0:
-            past = close.end() if close else len(text)
-            yield run.start(), past
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:

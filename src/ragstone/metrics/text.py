@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -13,10 +12,6 @@ from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.registry import register
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-
-SACREBLEU: Mapping[str, str] = MappingProxyType({"sacrebleu": "ragstone[text]"})
-RAPIDFUZZ: Mapping[str, str] = MappingProxyType({"rapidfuzz": "ragstone[text]"})
-"""Libraries of the extra `text`, as `Metric.packages` names them."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Bleu(TextMetric):
     """
 
     label: ClassVar[str] = "BLEU"
-    packages: ClassVar[Mapping[str, str]] = SACREBLEU
+    packages: ClassVar[Mapping[str, str]] = {"sacrebleu": "ragstone[text]"}
 
     tokenizer: Literal["13a", "intl", "zh", "char", "none"] = "13a"
 
@@ -81,7 +76,7 @@ class ChrF(TextMetric):
     """
 
     label: ClassVar[str] = "chrF"
-    packages: ClassVar[Mapping[str, str]] = SACREBLEU
+    packages: ClassVar[Mapping[str, str]] = {"sacrebleu": "ragstone[text]"}
 
     word_order: Annotated[int, Field(ge=0, le=2)] = 0
 
@@ -104,7 +99,7 @@ class RougeL(TextMetric):
     """
 
     label: ClassVar[str] = "ROUGE-L"
-    packages: ClassVar[Mapping[str, str]] = RAPIDFUZZ
+    packages: ClassVar[Mapping[str, str]] = {"rapidfuzz": "ragstone[text]"}
 
     def compare(self, response: str, reference: str) -> Score:
         from rapidfuzz.distance import LCSseq

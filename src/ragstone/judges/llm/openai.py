@@ -11,8 +11,8 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
+import jmespath
 from pydantic import (
-    AliasChoices,
     AliasPath,
     BaseModel,
     BeforeValidator,
@@ -53,9 +53,8 @@ class Provider:
 
     name: str
     url: str | None  # None if every user has their own
-    key: str | None
+    key: str
     url_variables: tuple[str, ...] = ()  # the first that is set counts
-    key_needed: bool = True
 
     def custom_url(self, base_url: str | None) -> str | None:
         return base_url or next(filter(None, map(os.environ.get, self.url_variables)), None)
@@ -80,11 +79,9 @@ class Provider:
         return url.rstrip("/").removesuffix("/chat/completions")
 
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
-        if self.key is None:
-            return None
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
-        if not key and not elsewhere and self.key_needed:
+        if not key and not elsewhere and self.name not in LOCAL:
             what, instead = "judge", "name your own server with base_url, or use judge=offline"
             if embeds:
                 what, instead = "embedding model", "or leave embedding_model out"
@@ -107,16 +104,14 @@ class Provider:
         return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        found = {"api-key" if self.name == "azure" else "Authorization": key} if key else {}
-        if self.name == "azure" and not key and (token := os.environ.get(_AZURE_TOKEN)):
-            remember(token, _AZURE_TOKEN)
-            found = {"Authorization": token}
-        if "Authorization" in found:
-            found["Authorization"] = f"Bearer {found['Authorization']}"
+        if self.name == "azure" and key:
+            return {"api-key": key}
+        if self.name == "azure" and (key := os.environ.get(_AZURE_TOKEN)):
+            remember(key, _AZURE_TOKEN)
+        sent = {"Authorization": f"Bearer {key}" if key else ""}
         if self.name == "openai":
-            sent = {header: os.environ.get(name, "") for header, name in _ACCOUNT.items()}
-            found |= {header: value for header, value in sent.items() if value}
-        return found
+            sent |= {header: os.environ.get(name, "") for header, name in _ACCOUNT.items()}
+        return {header: value for header, value in sent.items() if value}
 
 
 _AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - its name
@@ -135,14 +130,10 @@ _PROVIDERS = (
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     Provider(
-        "ollama",
-        "http://localhost:11434/v1",
-        "OLLAMA_API_KEY",
-        ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
-        key_needed=False,
+        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", ("OLLAMA_BASE_URL", "OLLAMA_HOST")
     ),
-    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN", key_needed=False),
-    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY", key_needed=False),
+    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN"),
+    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY"),
 )
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 
@@ -195,22 +186,19 @@ def _is_permanent(status: int, text: str) -> bool:
     return status == 500 and any(each.search(said) for each in faults)
 
 
+_TOLD = jmespath.compile(  # of an error, or of the first in a list
+    "[[0], @][?@].[error.message, error.type, error.code, error.param, error.metadata.raw, error,"
+    " message, detail, detail[*].[to_string(loc), msg][]][][]"
+)
+
+
 def _error_text(body: str) -> str:
     """Return the words of an error, without a request that it repeats; a text as it is."""
     try:
         value = cast("object", from_json(body, allow_partial=True))
     except ValueError:
         return body
-    first = value[0] if is_list(value) and value else value
-    fields: Mapping[str, object] = first if is_object(first) else {}
-    error, detail = fields.get("error"), fields.get("detail")
-    inner: Mapping[str, object] = error if is_object(error) else {}
-    metadata = inner.get("metadata")
-    raw = metadata.get("raw") if is_object(metadata) else None
-    told = [inner.get(key) for key in ("message", "type", "code", "param")]
-    told += [raw, error, fields.get("message"), detail]
-    for entry in detail if is_list(detail) else ():
-        told += [f"{entry.get('loc')} {entry.get('msg')}"] if is_object(entry) else []
+    told: list[object] = _TOLD.search(value) or []
     return " ".join(text for text in told if isinstance(text, str))
 
 
@@ -295,10 +283,6 @@ def _listed(value: object) -> object:
     return value if is_list(value) else []
 
 
-def _positive(value: object) -> object:
-    return value if isinstance(value, int) and value > 0 else None
-
-
 class _ToolCall(BaseModel):
     arguments: object = Field(None, validation_alias=AliasPath("function", "arguments"))
 
@@ -330,25 +314,10 @@ class _Chat(BaseModel):
     usage: _MaybeTokens = _Tokens()
 
 
-_WINDOW_KEYS = AliasChoices(
-    *("max_model_len", "loaded_context_length", "context_length"), AliasPath("meta", "n_ctx")
+_MODELS = jmespath.compile(  # what vLLM, llama.cpp, LM Studio and Ollama (`/api/ps`) tell of each
+    "(data || models)[].[id || model, max_model_len || loaded_context_length || context_length"
+    " || meta.n_ctx]"
 )
-
-
-class _ServedModel(BaseModel):
-    """What vLLM, llama.cpp, LM Studio and Ollama (`/api/ps`) tell about a model."""
-
-    id: Annotated[str, Field(validation_alias=AliasChoices("id", "model"))] = ""
-    window: Annotated[
-        int | None, BeforeValidator(_positive), Field(validation_alias=_WINDOW_KEYS)
-    ] = None
-
-
-class _ServedModels(BaseModel):
-    data: Annotated[
-        list[_ServedModel],
-        Field(max_length=10_000, validation_alias=AliasChoices("data", "models")),
-    ]
 
 
 class _Embedding(BaseModel):
@@ -449,15 +418,13 @@ class OpenAICompatibleModel(Model, Embedder):
         if batches:  # a refusal would take as long as a batch
             self._dialect = replace(self._dialect, schema="json_schema")
         self._is_own = (base != provider.url or provider.name in LOCAL) and provider.url is not None
-        self._described: _ServedModel | None = None
-        self._describing, self._asked_twice = asyncio.Lock(), False
+        self._window: int | None = None  # that the server states
+        self._describing, self._asked = asyncio.Lock(), 0
         self._root = base.removesuffix("/v1")
         self._answered = False
-        signed = {"authorization", "api-key"}
         self._with = f"with the key in {provider.key}" if key else "without a key"
-        if not signed.isdisjoint(map(str.lower, headers)) or (
-            not key and not signed.isdisjoint(map(str.lower, self._headers))
-        ):
+        given = headers if key else self._headers
+        if not {"authorization", "api-key"}.isdisjoint(map(str.lower, given)):
             self._with = "with a key in the headers"
         connection = Connection(
             timeout=timeout,
@@ -514,9 +481,9 @@ class OpenAICompatibleModel(Model, Embedder):
                     _log.warning("%s refused the usual request; it now gets %s", self.name, changes)
                     self._dialect = dialect
                 spent += reply.tries
-                if self._described and not self._described.window and not self._asked_twice:
-                    self._asked_twice = True  # Ollama knows the window of a model that is loaded
-                    self._described = await self._describe()
+                if self._asked == 1 and not self._window:
+                    self._asked = 2  # Ollama knows the window of a model that is loaded
+                    self._window = await self._ask_window()
                 read = partial(self._completion, reply, spent, prompt)
                 return await parse(reply.content, read)
 
@@ -525,8 +492,10 @@ class OpenAICompatibleModel(Model, Embedder):
         if not self._is_own or self._batches:
             return
         async with self._describing:
-            self._described = self._described or await self._describe()
-        window = self._described.window
+            if not self._asked:
+                self._window = await self._ask_window()
+                self._asked = 1
+        window = self._window
         tokens = estimated_tokens(prompt.system + prompt.user)
         if window and tokens > _MARGIN * window:
             raise CallError(
@@ -536,21 +505,22 @@ class OpenAICompatibleModel(Model, Embedder):
                 tries=0,
             )
 
-    async def _describe(self) -> _ServedModel:
+    async def _ask_window(self) -> int | None:
         for url in (self._url("models"), f"{self._root}/api/ps"):
             try:
                 reply = await self._client.ask(url, self._headers, seconds=_MODELS_TIMEOUT)
-                models = _ServedModels.model_validate_json(reply.content).data
-            except (RagstoneError, ValidationError, TimeoutError):
+                models: list[tuple[object, object]] = _MODELS.search(from_json(reply.content)) or []
+            except (RagstoneError, ValueError, TimeoutError):
                 continue  # many servers do not describe their models
-            named = [model for model in models if _same_model(model.id, self._model)]
-            named.sort(key=lambda model: model.id != self._model)
+            named = [model for model in models if _same_model(str(model[0]), self._model)]
+            named.sort(key=lambda model: model[0] != self._model)
             # /api/ps lists what is loaded: maybe another model alone
-            single = len(models) == 1 and not url.endswith("/ps")
-            found = next(iter(named), models[0] if single else _ServedModel())
-            if found.window:
-                return found
-        return _ServedModel()
+            if not named and len(models) == 1 and not url.endswith("/ps"):
+                named = models
+            window = named[0][1] if named else None
+            if isinstance(window, int) and window > 0:
+                return window
+        return None
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         tokens = sum(map(estimated_tokens, texts))
@@ -633,7 +603,7 @@ class OpenAICompatibleModel(Model, Embedder):
     def _check_cut(self, prompt: ModelPrompt, usage: Usage) -> None:
         """Refuse a reply to a prompt that the server cut: it did not read all contexts."""
         read, sent = usage.prompt_tokens, estimated_tokens(prompt.system + prompt.user)
-        window = self._described.window if self._described else None
+        window = self._window
         # such a prompt leaves no room for a reply either
         is_cut = read >= window - _REST if window else read in _WINDOWS and read <= sent
         if is_cut:
@@ -646,10 +616,9 @@ class OpenAICompatibleModel(Model, Embedder):
 
     def _room(self, prompt: ModelPrompt) -> int:
         """Return the tokens of a reply: no more than the prompt leaves of a known window."""
-        window = self._described.window if self._described else None
-        if not window:
+        if not self._window:
             return prompt.max_tokens
-        left = window - int(_MARGIN * estimated_tokens(prompt.system + prompt.user))
+        left = self._window - int(_MARGIN * estimated_tokens(prompt.system + prompt.user))
         return min(prompt.max_tokens, max(left, _LEAST_ROOM))
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:

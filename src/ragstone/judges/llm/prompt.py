@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -239,11 +239,6 @@ def queries_schema(count: int) -> Schema:
     return _reply("queries", commits=_YES_NO, queries=queries)
 
 
-def found_schema(contexts: int) -> Schema:
-    evidence = _quotes("context", contexts)
-    return _reply("found", found=_YES_NO, answer=_text(), evidence=evidence)
-
-
 def drafts_schema(passages: int, count: int) -> Schema:
     claims, quotes = _list(_text(), _FACTS), _quotes("passage", passages, _FACTS)
     draft = _object(query=_text(), reference=_text(), claims=claims, quotes=quotes)
@@ -285,10 +280,6 @@ def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[C
     return tuple(
         Claim(text=text, span=find_quote(text, question.response, spans)) for text in texts
     )
-
-
-def _omitted(question: questions.ExtractClaims, claims: Sequence[Claim]) -> tuple[str, ...]:
-    return uncovered(_sentences(question.response), [claim.text for claim in claims])
 
 
 def _verdict_lines(question: questions.Explain) -> str:
@@ -349,7 +340,7 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
         optional=("query",),
         parse=_parse_claims,
         schema=lambda q: _statements("claims", q.response),
-        omitted=_omitted,
+        omitted=lambda q, claims: uncovered(_sentences(q.response), [each.text for each in claims]),
     ),
     questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
         texts=_verify_texts,
@@ -403,7 +394,12 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
     questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
         texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
         parse=replies.parse_found,
-        schema=lambda q: found_schema(len(q.contexts)),
+        schema=lambda q: _reply(
+            "found",
+            found=_YES_NO,
+            answer=_text(),
+            evidence=_quotes("context", len(q.contexts)),
+        ),
     ),
     questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
         texts=lambda q: {"passages": _passage_texts(q)["passages"]},

@@ -9,24 +9,17 @@ JSON must have the requested form: its keys, no others, and one entry for each n
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
+from ragstone._internal.fields import is_list
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
-from ragstone.types.claim import (
-    DraftQuestion,
-    Evidence,
-    FoundAnswer,
-    GeneratedQueries,
-    Grade,
-    Label,
-    Rating,
-    Verdict,
-)
+from ragstone.types import claim
 from ragstone.types.questions import FindAnswer, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
@@ -215,17 +208,12 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-Quotes: TypeAlias = Sequence[tuple[int, str]]  # the number of a text, from 1, and its words
-
-
-class _Form(BaseModel):
+class _Form(BaseModel, extra="forbid", strict=True):
     """The form of a reply or a part of it: other keys and other types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _ContextQuote(_Form):
-    context: int
+    context: int  # its number, from 1
     quote: str
 
 
@@ -240,10 +228,6 @@ class _Verdict(_Form):
     label: str
     reason: str | None = None
 
-    @property
-    def quotes(self) -> Quotes:
-        return [(each.context, each.quote) for each in self.evidence]
-
 
 class _Verdicts(_Form):
     verdicts: list[_Verdict]
@@ -257,16 +241,8 @@ class _Listed(_Form):
     verdict: int | str
 
 
-class _Statements(_Form):
-    statements: list[_Listed]
-
-
 class _Listing(_Form):
-    verdicts: list[_Listed]
-
-
-class _Array(RootModel[list[_Listed]]):
-    model_config = ConfigDict(strict=True)
+    verdicts: list[_Listed] = Field(validation_alias=AliasChoices("verdicts", "statements"))
 
 
 class _Grade(_Form):
@@ -313,11 +289,6 @@ class _Abstention(_Form):
     label: str
 
 
-class _Rating(_Form):
-    level: int
-    reason: str | None = None
-
-
 F = TypeVar("F", bound=BaseModel)
 
 
@@ -327,7 +298,7 @@ def read_form(reply: RawReply, form: type[F]) -> F:
 
 def _validated(reply: RawReply, value: object, form: type[F]) -> F:
     try:
-        return form.model_validate(value)
+        return form.model_validate(value, strict=True)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         place = quoted(".".join(map(str, fault["loc"])))
@@ -340,9 +311,9 @@ class _Item(NamedTuple):
 
     number: int | None
     written: str
-    label: Label | None
+    label: claim.Label | None
     reason: str | None = None
-    quotes: Quotes = ()
+    quotes: Sequence[_ContextQuote] = ()
 
 
 def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
@@ -352,16 +323,12 @@ def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
         named = zip(places, (word for _, word in words), strict=True)
         return [_Item(n, word, _PROMPTFOO.get(word.lower())) for n, word in named]
     value = json_value(reply)
-    for form in (_Statements, _Listing, _Array):
-        try:
-            found = form.model_validate(value)
-        except ValidationError:
-            continue
-        listed = found.root if isinstance(found, _Array) else next(iter(dict(found).values()))
+    with suppress(ValidationError):
+        listed = _Listing.model_validate({"verdicts": value} if is_list(value) else value).verdicts
         return [_in_place(n, item, claims) for n, item in enumerate(listed, 1)]
     verdicts = _validated(reply, value, _Verdicts).verdicts
     return [
-        _Item(item.claim, item.label, _LABELS.get(_word(item.label)), item.reason, item.quotes)
+        _Item(item.claim, item.label, _LABELS.get(_word(item.label)), item.reason, item.evidence)
         for item in verdicts
     ]
 
@@ -374,12 +341,12 @@ def _in_place(number: int, item: _Listed, claims: Sequence[str]) -> _Item:
     return _Item(number if is_own else None, written, label, item.reason)
 
 
-_LABELS = {label.value: label for label in Label}
-_PROMPTFOO = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
+_LABELS = {label.value: label for label in claim.Label}
+_PROMPTFOO = {"yes": claim.Label.SUPPORTED, "no": claim.Label.CONTRADICTED}
 _OTHER_LABELS = {
-    **dict.fromkeys(("1", "YES"), Label.SUPPORTED),
-    **dict.fromkeys(("0", "IDK"), Label.NOT_ENOUGH_INFO),
-    "NO": Label.CONTRADICTED,
+    **dict.fromkeys(("1", "YES"), claim.Label.SUPPORTED),
+    **dict.fromkeys(("0", "IDK"), claim.Label.NOT_ENOUGH_INFO),
+    "NO": claim.Label.CONTRADICTED,
 }
 
 
@@ -397,7 +364,7 @@ def _check_numbers(
     raise reply.unusable(Cause.COUNT_MISMATCH, message)
 
 
-def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
+def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdict, ...]:
     items, expected = _read_verdicts(reply, question.claims), len(question.claims)
     finders = list(map(QuoteFinder, question.contexts))
     returned: list[PartialVerdict] = []
@@ -406,7 +373,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
         if item.label:
             evidence = find_evidence(item.quotes, finders)
             reason = _text(item.reason) or None
-            verdict = Verdict(label=item.label, reason=reason, evidence=evidence)
+            verdict = claim.Verdict(label=item.label, reason=reason, evidence=evidence)
         returned.append(PartialVerdict(item.number, item.written[:200], verdict))
     try:
         _check_numbers(reply, [item.number for item in items], expected, "verdict")
@@ -419,25 +386,29 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
     return tuple(item.verdict for item in in_order if item.verdict)
 
 
-def find_evidence(quotes: Quotes, finders: Sequence[QuoteFinder]) -> tuple[Evidence, ...]:
+def find_evidence(
+    quotes: Sequence[_ContextQuote], finders: Sequence[QuoteFinder]
+) -> tuple[claim.Evidence, ...]:
     """Find each quote in the context that it names, else in the others."""
-    evidence: list[Evidence] = []
-    for number, written in quotes if finders else ():
-        if words := _text(written):
-            named = number - 1 if 1 <= number <= len(finders) else 0
+    evidence: list[claim.Evidence] = []
+    for quote in quotes if finders else ():
+        if words := _text(quote.quote):
+            named = quote.context - 1 if 1 <= quote.context <= len(finders) else 0
             context, span = find_in(finders, words, named) or (named, None)
             start, end = span or (None, None)
             evidence.append(
-                Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
+                claim.Evidence(
+                    context=context, start=start, end=end, quote=words, verified=bool(span)
+                )
             )
     return tuple(evidence)
 
 
-def parse_grades(reply: RawReply, expected: int) -> tuple[Grade, ...]:
+def parse_grades(reply: RawReply, expected: int) -> tuple[claim.Grade, ...]:
     grades = read_form(reply, _Grades).grades
     _check_numbers(reply, [each.number for each in grades], expected, "grade")
     in_order = sorted(grades, key=lambda each: each.number)
-    return tuple(Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
+    return tuple(claim.Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
 
 
 PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
@@ -470,32 +441,31 @@ def parse_explanation(reply: RawReply) -> str:
     return explanation
 
 
-def parse_queries(reply: RawReply, expected: int) -> GeneratedQueries:
+def parse_queries(reply: RawReply, expected: int) -> claim.GeneratedQueries:
     read = read_form(reply, _Queries)
     texts = [read.queries[key] for key in map(str, range(1, expected + 1)) if key in read.queries]
     if len(texts) < len(read.queries):
         raise reply.malformed(f"the queries are not numbered from 1 to {expected}")
     _texts(reply, texts)
     queries = tuple(text for text in map(_one_line, texts) if text)
-    return GeneratedQueries(queries=queries, noncommittal=not read.commits)
+    return claim.GeneratedQueries(queries=queries, noncommittal=not read.commits)
 
 
-def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
+def parse_found(reply: RawReply, question: FindAnswer) -> claim.FoundAnswer:
     read = read_form(reply, _Found)
     if not read.found:
-        return FoundAnswer(found=False)
-    quotes = [(each.context, each.quote) for each in read.evidence]
-    evidence = find_evidence(quotes, list(map(QuoteFinder, question.contexts)))
+        return claim.FoundAnswer(found=False)
+    evidence = find_evidence(read.evidence, list(map(QuoteFinder, question.contexts)))
     if not (answer := _one_line(read.answer)):
         raise reply.malformed("it found an answer, but gives none")
-    return FoundAnswer(found=True, answer=answer, evidence=evidence)
+    return claim.FoundAnswer(found=True, answer=answer, evidence=evidence)
 
 
-def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
+def parse_drafts(reply: RawReply) -> tuple[claim.DraftQuestion, ...]:
     drafts = read_form(reply, _Drafts).questions
     _texts(reply, [text for each in drafts for text in (each.query, *each.claims)])
     return tuple(
-        DraftQuestion(
+        claim.DraftQuestion(
             query=query,
             reference=_one_line(each.reference),
             claims=_texts(reply, each.claims),
@@ -513,6 +483,6 @@ def parse_abstention(reply: RawReply) -> bool:
     return label == "ABSTAINS"
 
 
-def parse_rating(reply: RawReply) -> Rating:
-    read = read_form(reply, _Rating)
-    return Rating(level=read.level, reason=_text(read.reason) or None)
+def parse_rating(reply: RawReply) -> claim.Rating:
+    rating = read_form(reply, claim.Rating)
+    return rating.model_copy(update={"reason": _text(rating.reason) or None})
