@@ -7,6 +7,7 @@ from typing import Literal
 
 from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets.columns import (
+    ALMOST,
     EITHER,
     FIELD_OF,
     NOT_RETRIEVED,
@@ -14,12 +15,11 @@ from ragstone.datasets.columns import (
     Layout,
     ambiguous,
     mapping,
-    misspelt,
     plain_name,
 )
 from ragstone.datasets.table import FIRST, Table, records_in
 from ragstone.datasets.values import spelled
-from ragstone.errors import Problem
+from ragstone.errors import Problem, nearest
 
 Answers = Literal["ask", "response", "reference"]
 """What a column such as `answer` is beside a question alone."""
@@ -209,7 +209,7 @@ def propose_query(table: Table) -> str:
                 is_question = isinstance(value, str) and value.rstrip().endswith(("?", "？"))
                 questions.setdefault(name, []).append(is_question)
     names = [name for name, found in questions.items() if 2 * sum(found) > len(found)]
-    names = names or [*misspelt(questions, ["query"]).values()]
+    names = names or [*filter(None, [nearest("query", questions, cutoff=ALMOST)])]
     return f"did you mean {mapping('query', names[0])}?" if len(names) == 1 else ""
 
 

@@ -54,7 +54,7 @@ NOT_RETRIEVED = ("evolution_type", "episode_done", "scenario")
 
 CONVERSATIONS = ("messages", "conversation", "conversations", "turns")  # a row for each turn
 MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
-_ALMOST = 0.87  # similarity of names: `respnse` is a response; `response_id` and `content` are not
+ALMOST = 0.87  # similarity of names: `respnse` is a response; `response_id` and `content` are not
 
 
 FIELD_OF = by_name(ALIASES)  # plain name -> Sample field
@@ -139,7 +139,7 @@ def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
     known = {n: field for field in missing for n in (field, *ALIASES[field]) if len(n) > 7}
     found: dict[str, str] = {}
     for name in islice(names, MOST_COMPARED):
-        near = nearest(name.replace(" ", "_"), known, cutoff=_ALMOST)
+        near = nearest(name.replace(" ", "_"), known, cutoff=ALMOST)
         if near and field_of(name) is None:
             found.setdefault(known[near], name)
     return found
