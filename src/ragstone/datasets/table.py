@@ -203,46 +203,11 @@ MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks firs
     b"\xfe\xff": "UTF-16",
 }
 _PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
-_IS_HIGH = bytes(128) + b"\x01" * 128  # for each byte, whether it is beyond ASCII
-
-
-def _is_western(content: bytes) -> bool:
-    """Guess whether bytes are Windows-1252: accents between ASCII letters, not side by side."""
-    marked = content.translate(_IS_HIGH)
-    pairs = marked.count(b"\x01\x01")
-    return pairs < 4 or 2 * pairs <= 0.7 * marked.count(b"\x01")
-
-
-def encoding_fix(content: bytes) -> str:
-    known = "windows-1252" if _is_western(content) else "ENCODING"
-    return f"save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f {known} -t utf-8)"
+AS_UTF8 = "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
 
 
 def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
     return f"byte {error.start + 1} (0x{part[error.start]:02x}) is not UTF-8"
-
-
-def encoding_problem(content: bytes) -> Problem | None:
-    """Return one problem if all of several lines beyond ASCII are in another encoding."""
-    first: tuple[int, str] | None = None
-    number = 0
-    for row, line in enumerate(content.split(b"\n"), 1):
-        if line.isascii():
-            continue
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            first = first or (row, broken_byte(line, error))
-            number += 1
-        else:
-            return None
-    if first is None or number == 1:
-        return None
-    row, seen = first
-    western = _is_western(content)
-    encoding = "Windows-1252 (Latin-1)" if western else "one for a non-Latin alphabet"
-    seen += f", like all {number:,} non-ASCII lines; the encoding is probably {encoding}"
-    return Problem(seen, encoding_fix(content), row=row)
 
 
 ZIP = b"PK\x03\x04"  # the first bytes of a zip archive, and so of every .xlsx
@@ -338,9 +303,7 @@ class File:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise self.refused(
-                broken_byte(content, error), encoding_fix(content), line=line
-            ) from error
+            raise self.refused(broken_byte(content, error), AS_UTF8, line=line) from error
         if (nul := text.find("\0")) >= 0:
             line = text.count("\n", 0, nul) + 1
             seen = "the text contains a NUL character"

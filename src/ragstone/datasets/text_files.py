@@ -226,7 +226,12 @@ class JsonLines(FileRows):
                 if limit is not None and place + len(given) >= limit:
                     given = given[: limit - place]
                     lines = lines[: given[-1] + 1]
-                self.tail = self._problem(lines, given, first=not place)
+                if (
+                    not place
+                    and given
+                    and isinstance(self._row([(0, lines[given[0]])], 0), Problem)
+                ):
+                    self.tail = _over_lines(self.path.read_bytes().removeprefix(table.MARK))
                 if self.tail is not None:
                     lines = lines[: (self.tail.row or line) - line]
                     given = [number for number in given if number < len(lines)]
@@ -234,23 +239,6 @@ class JsonLines(FileRows):
                 end = start + len(content)
                 yield Block(place, len(given), line, start, end, crc32(content))
                 place, line, start = place + len(given), line + content.count(b"\n"), end
-
-    def _problem(
-        self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
-    ) -> Problem | None:
-        if first and given and isinstance(self._row([(0, lines[given[0]])], 0), Problem):
-            whole = self.path.read_bytes().removeprefix(table.MARK)
-            if (found := _over_lines(whole)) is not None:
-                return found
-        try:
-            b"\n".join(lines).decode()
-        except UnicodeDecodeError:
-            if not self._checked:
-                self._checked = True
-                return table.encoding_problem(self.path.read_bytes().removeprefix(table.MARK))
-        return None
-
-    _checked = False
 
     def _parts(self, block: Block) -> Sequence[tuple[int, bytes]]:
         lines = enumerate(self.bytes_of(block).split(b"\n"), block.line)
@@ -261,7 +249,7 @@ class JsonLines(FileRows):
         try:
             return Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            return Problem(table.broken_byte(line, error), table.encoding_fix(line), row=number)
+            return Problem(table.broken_byte(line, error), table.AS_UTF8, row=number)
         except json.JSONDecodeError as error:
             comma = error.doc[error.pos :].strip() == ","
             fix = "remove the comma after the object" if comma else ""
