@@ -99,7 +99,7 @@ class Choice:
     def _merge(self, of: str, names: Sequence[str], column: str | None = None) -> list[str]:
         """Rename columns that are in no row with another of this field."""
         column = self._columns.get(of, column)
-        if column is None:
+        if column is None or of in self._fixed:
             return [*names]
         beside, rest = {*self._beside.get(column, ())}, list[str]()
         for name in names:
@@ -217,7 +217,7 @@ def _items(values: Iterable[object]) -> Iterator[object]:
     for value in values:
         parsed = spelled(value) if isinstance(value, str) else value
         if is_list(parsed):
-            yield from parsed
+            yield from (part[0] if is_list(part) and len(part) == 1 else part for part in parsed)
         else:
             yield value if parsed is None else parsed
 

@@ -134,13 +134,16 @@ def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     )
 
 
+_TEXTS = ("referencecontext", "referencecontexts")  # which are not the ids in reference_context_ids
+
+
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
     """Return Sample field without a column -> one whose name is almost a name of the field."""
     known = {n: field for field in missing for n in (field, *ALIASES[field]) if len(n) > 7}
     found: dict[str, str] = {}
     for name in islice(names, MOST_COMPARED):
         near = nearest(name.replace(" ", "_"), known, cutoff=ALMOST)
-        if near and field_of(name) is None:
+        if near and field_of(name) is None and plain_name(name) not in _TEXTS:
             found.setdefault(known[near], name)
     return found
 

@@ -204,7 +204,7 @@ def _turn_rows(
     for place, turn in enumerate(turns, 1):
         whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
         own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
-        made = {**own, "history": [*turn.history], **turn.fields, **whole}
+        made = {**own, "history": [*turn.history] or None, **turn.fields, **whole}
         named = {names.get(of, of): value for of, value in made.items() if value is not None}
         rows.append(Record(record.row, {CONVERSATION: name, **rest, **named}))
     return rows

@@ -381,7 +381,7 @@ class _Row:
             value = cells.normalize_cell(given)
             return None if value is None else reader(value)
         except ValueError as error:
-            self._wrong(column, str(error))
+            self._wrong(column, str(error).replace("{column}", column))
             return None
 
     def _wrong(self, column: str, seen: str) -> None:
@@ -486,7 +486,7 @@ def _dataset_of(
     choice = None
     if not (found.shape and found.shape.name in COMPLETE):
         known = found.shape is not None and found.shape.name != IN_PARTS
-        fixed = {*given, *(["response"] if known else [])}
+        fixed = {*given, *(detected if known else ())}
         choice = Choice(table, {**detected, **given}, fixed=fixed, answers=answers)
         detected = {of: name for of, name in {**detected, **choice.fields}.items() if name}
         table = table.renamed(choice.renamed) if choice.renamed else table

@@ -57,9 +57,15 @@ class Record:
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
             return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)
-        named = cast("Mapping[str, object]", values)
+        named = dict(cast("Mapping[str, object]", values))
+        for name in [name for name in named if field_of(name) == "response"]:
+            value = named[name]
+            if value is not None and not isinstance(value, str) and (answer := answer_of(value)):
+                named[name] = answer["response"]
+                if "contexts" not in map(field_of, named):
+                    named["contexts"] = answer.get("contexts")
         nan = tuple(name for name, v in named.items() if isinstance(v, float) and isnan(v))
-        return cls(row, {**named, **dict.fromkeys(nan)} if nan else named, nan=nan)
+        return cls(row, {**named, **dict.fromkeys(nan)}, nan=nan)
 
 
 Row = Record | Sample | Problem  # a Problem cannot be read; data in Python may contain Samples
@@ -113,14 +119,8 @@ class Table:
             given = dump() if callable(dump) else row
             record = row if isinstance(row, Sample) else Record.of(number, given)
             if isinstance(record, Record):
-                values = dict(record.values)
-                for name in [name for name in values if field_of(name) == "response"]:
-                    value = values[name]
-                    answer = None if isinstance(value, str | Mapping) else answer_of(value)
-                    values |= {name: answer["response"]} if answer else {}
-                    if answer and "contexts" not in map(field_of, values):
-                        values["contexts"] = answer.get("contexts")
-                record = Record(number, {name: native(v) for name, v in values.items()})
+                values = {name: native(value) for name, value in record.values.items()}
+                record = Record(number, values)
             records.append(record)
         return cls(records)
 

@@ -422,13 +422,20 @@ def contexts(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...]:
             value = normalize_cell(found) or []
         else:
             value = [value] if value.strip() else []
-    parts = value.values() if isinstance(value, dict) else ()
-    lists = [part for part in parts if isinstance(part, list)]
+    parts = value if isinstance(value, dict) else {}
+    lists = [part for part in parts.values() if isinstance(part, list)]
     if len(lists) == 1 and all(map(is_object, lists[0])):  # of Bedrock
         value = lists[0]
     if not isinstance(value, list):
-        raise ValueError(f"this is {kind(value)}, not a list of texts")
+        texts = (n for n, part in parts.items() if isinstance(part, list) and _are_texts(part))
+        name = next(texts, None)
+        advice = f"; its texts may be in {name}: map contexts={{column}}.{name}" if name else ""
+        raise ValueError(f"this is {kind(value)}, not a list of texts{advice}")
     return tuple(_document(item, n, known, ranked=False) for n, item in enumerate(value, 1))
+
+
+def _are_texts(items: Sequence[object]) -> bool:
+    return bool(items) and all(isinstance(item, str) for item in items)
 
 
 def ranking(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...] | None:
@@ -447,7 +454,9 @@ def relevance(value: Plain) -> dict[str, float] | None:
         return None
     if not isinstance(given, dict):
         items = given if isinstance(given, list) else [given]
-        return {_id(item): 1.0 for item in items}
+        # AutoRAG lists alternatives; with one in each list, all are needed
+        parts = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in items]
+        return {_id(item): 1.0 for item in parts}
     grades: dict[str, float] = {}
     for name, grade in given.items():
         if (document := _id(name)) in grades:
