@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import click
@@ -219,22 +219,18 @@ class FileFormat:
 
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
-FILES: Mapping[str, FileFormat] = MappingProxyType(
-    {
-        "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
-        "json": FileFormat("Write the summary as JSON.", (".json",)),
-        "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
-        "claim_rows": FileFormat(
-            "Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES
-        ),
-        "markdown": FileFormat(
-            "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
-        ),
-        "junit": FileFormat(
-            "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
-        ),
-    }
-)
+FILES: Mapping[str, FileFormat] = {
+    "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
+    "json": FileFormat("Write the summary as JSON.", (".json",)),
+    "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
+    "claim_rows": FileFormat("Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES),
+    "markdown": FileFormat(
+        "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
+    ),
+    "junit": FileFormat(
+        "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
+    ),
+}
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 
@@ -257,24 +253,19 @@ RESULTS = (
 )
 
 
-STORED_RESULTS = (
-    WORKBOOK,
-    *(each for each in RESULTS if each.name not in ("output", "no_export")),
-)
+STORED_RESULTS = (WORKBOOK, *(each for each in RESULTS if each.name not in ("output", "no_export")))
 """For commands that write a workbook of a stored run only if one is named."""
 
 COLUMNS = setting("columns")
 SHEET, HEADER_ROW = setting("sheet"), setting("header_row")
 
-FORMS = MappingProxyType(
-    {
-        "--set": "KEY=VALUE, such as temperature=0.7",
-        "--map": "FIELD=COLUMN, such as query=Question",
-        "--prompt": "KIND=FILE, such as verify_claims=my.md",
-        "--judge-header": "NAME=VALUE, such as X-Team=search",
-        "--judge-body": "KEY=JSON, such as enable_thinking=false",
-    }
-)
+FORMS = {
+    "--set": "KEY=VALUE, such as temperature=0.7",
+    "--map": "FIELD=COLUMN, such as query=Question",
+    "--prompt": "KIND=FILE, such as verify_claims=my.md",
+    "--judge-header": "NAME=VALUE, such as X-Team=search",
+    "--judge-body": "KEY=JSON, such as enable_thinking=false",
+}
 """How the options with pairs are written."""
 
 

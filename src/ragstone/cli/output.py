@@ -1,6 +1,5 @@
 """The output of a run: progress, estimates, files, the printed results and the exit code."""
 
-import json
 import math
 import os
 import sys
@@ -10,21 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.files import check_writable, write_text
+from ragstone._internal.files import check_writable
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
 from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
-from ragstone.reports.tables import STDOUT, check_table
+from ragstone.reports.tables import STDOUT, check_table, write_json
 from ragstone.reports.terminal import print_pairs, print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
@@ -41,11 +39,9 @@ FOLDER = Path("results")  # of workbooks without a name
 
 
 def write_document(file: Path | None, document: object) -> Console:
-    text = json.dumps(document, indent=2) + "\n"
-    if file == STDOUT:
-        click.echo(text, nl=False)
-    elif file is not None:
-        write_text(file, text)
+    if file is not None:
+        with silent_pipes():
+            write_json(document, file)
     return Console(highlight=False, stderr=file == STDOUT, soft_wrap=True)
 
 
@@ -197,16 +193,14 @@ def check_files(
             raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
-WRITERS: Mapping[str, str] = MappingProxyType(
-    {
-        "html": "html.page.write_html",
-        "json": "tables.write_json",
-        "rows": "tables.write_rows",
-        "claim_rows": "tables.write_claims",
-        "markdown": "markdown.write_markdown",
-        "junit": "junit.write_junit",
-    }
-)
+WRITERS: Mapping[str, str] = {
+    "html": "html.page.write_html",
+    "json": "tables.write_json",
+    "rows": "tables.write_rows",
+    "claim_rows": "tables.write_claims",
+    "markdown": "markdown.write_markdown",
+    "junit": "junit.write_junit",
+}
 """Format -> the function of `reports` that writes it, loaded when it is needed."""
 TABLES = frozenset({"rows", "claim_rows"})
 """Formats with several kinds of table, chosen by the file's extension."""
@@ -266,18 +260,16 @@ class Outputs:
 
 
 def outputs_of(
-    given: Given, *, export: bool | None = None, stored: Mapping[str, str] = MappingProxyType({})
+    given: Given, *, export: bool | None = None, stored: Mapping[str, str] | None = None
 ) -> Outputs:
     """Return the outputs of the options; those that are not given are as in `stored`."""
-    earlier = {name: Path(path) for name, path in stored.items() if name in WRITERS}
-    typed = {name: path for name in WRITERS if (path := given.get(name)) is not None}
-    workbook = given["output"] or (Path(stored["output"]) if "output" in stored else None)
+    earlier = {name: Path(path) for name, path in (stored or {}).items()}
     if export is None:
-        export = not given["no_export"] and (given["output"] or "no_export" not in stored)
+        export = not given["no_export"] and (given["output"] or "no_export" not in earlier)
     return Outputs(
-        workbook=workbook,
+        workbook=given["output"] or earlier.get("output"),
         export=bool(export),
-        files={name: path for name in WRITERS if (path := {**earlier, **typed}.get(name))},
+        files={name: path for name in WRITERS if (path := given.get(name) or earlier.get(name))},
         verbose=given["verbose"],
     )
 

@@ -260,7 +260,7 @@ def check_table(path: Path) -> None:
         )
 
 
-def write_json(document: Run | Mapping[str, object], path: Path) -> None:
+def write_json(document: object, path: Path) -> None:
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
     _write_json([document], path, indent=2)
