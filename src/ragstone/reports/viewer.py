@@ -10,12 +10,10 @@ import errno
 import ipaddress
 import json
 import socket
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
 from hmac import compare_digest
-from pathlib import Path
 from secrets import token_urlsafe
-from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -337,25 +335,10 @@ def url_for(host: str, port: int) -> str:
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
     with suppress(KeyboardInterrupt), at:
         ready()
-        _server(app).run(sockets=[at])
+        make_server(app).run(sockets=[at])
 
 
-@contextmanager
-def serve_in_background(place: str | Path) -> Generator[str, None, None]:
-    """Serve a store's pages on this machine during the block; gives their URL."""
-    with Store.open(place, reading=True) as store, listen(LOOPBACK, 0) as at:
-        port: int = at.getsockname()[1]
-        server = _server(make_app(store, host=LOOPBACK, port=port))
-        thread = Thread(target=server.run, kwargs={"sockets": [at]}, name="ragstone view")
-        thread.start()
-        try:
-            yield url_for(LOOPBACK, port)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _server(app: ASGIApp) -> uvicorn.Server:
+def make_server(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -55,8 +55,6 @@ Schema = Mapping[str, object]
 
 _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
 
-_JSON = option("--json as_json", "Print JSON.", is_flag=True)
-
 
 @click.command(
     name="metrics",
@@ -64,7 +62,7 @@ _JSON = option("--json as_json", "Print JSON.", is_flag=True)
         click.Argument(["name"], required=False),
         option("--policies", "Show how each policy handles each situation.", is_flag=True),
         PLUGIN,
-        _JSON,
+        option("--json as_json", "Print JSON.", is_flag=True),
     ],
 )
 def command(name: str | None, policies: bool, plugin: tuple[str, ...], as_json: bool) -> None:

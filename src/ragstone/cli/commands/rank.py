@@ -14,7 +14,7 @@ from ragstone.cli import load, options, output
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
-from ragstone.reports.terminal import print_ranking, print_rows
+from ragstone.reports.terminal import print_line, print_ranking, print_rows
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
@@ -215,7 +215,8 @@ def _finish(
                 console.print(names, style="bold", markup=False)
             load("reports.comparison").print_comparison(comparison, console)
             if regressions is not None and not regressions.doubts:
-                load("reports.comparison").print_regressions(regressions, console)
+                verdict = load("reports.comparison").verdict(regressions)
+                print_line(verdict, console, soft_wrap=True)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
