@@ -22,11 +22,10 @@ from ragstone.errors import RagstoneError, UsageError, nearest
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
 _LIMIT = re.compile(METRIC.pattern + r"=[\d.]+%?", re.IGNORECASE)
-_SEVERAL: Mapping[str, re.Pattern[str]] = {
+_SEVERAL: Mapping[str, re.Pattern[str]] = {  # option -> a word after its value that is one too
     **dict.fromkeys(("-m", "--metric"), METRIC),
     **dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT),
 }
-"""Option -> a word that may follow its first value and is another value."""
 
 
 def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
@@ -62,12 +61,9 @@ def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
 
 
 GATE_FAILED = 1
-UNUSABLE = 2
-"""Usage, input or API key error: nothing was scored."""
-TOO_MUCH_FAILED = 3
-"""Too many scores failed, a gate had nothing scored, or the budget was spent."""
-BROKEN = 70
-"""A bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)."""
+UNUSABLE = 2  # usage, input or API key error: nothing was scored
+TOO_MUCH_FAILED = 3  # too many scores failed, a gate had nothing scored, or the budget was spent
+BROKEN = 70  # a bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)
 INTERRUPTED = 130
 
 

@@ -78,10 +78,7 @@ def option(
 
 
 class SettingOption(Option):
-    """The option of a setting, made from its declaration.
-
-    Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
-    """
+    """The option of a setting; None (or empty) if not given: a config file or preset may set it."""
 
     def __init__(self, name: str, description: str = "") -> None:
         setting, field = SETTINGS[name], Settings.model_fields[name]
@@ -142,8 +139,7 @@ def _type(field: FieldInfo) -> "click.ParamType[Any] | None":
     return made(ends.get("gt", ends.get("ge")), ends.get("le"), min_open="gt" in ends)
 
 
-Groups = Mapping[str, Sequence[click.Option]]
-"""Heading -> the options under it."""
+Groups = Mapping[str, Sequence[click.Option]]  # heading -> the options under it
 _ALL = "ragstone.help_all"
 
 
@@ -256,17 +252,13 @@ RESULTS = (
 STORED_RESULTS = (WORKBOOK, *(each for each in RESULTS if each.name not in ("output", "no_export")))
 """For commands that write a workbook of a stored run only if one is named."""
 
-COLUMNS = setting("columns")
-SHEET, HEADER_ROW = setting("sheet"), setting("header_row")
-
-FORMS = {
+FORMS = {  # how the options with pairs are written
     "--set": "KEY=VALUE, such as temperature=0.7",
     "--map": "FIELD=COLUMN, such as query=Question",
     "--prompt": "KIND=FILE, such as verify_claims=my.md",
     "--judge-header": "NAME=VALUE, such as X-Team=search",
     "--judge-body": "KEY=JSON, such as enable_thinking=false",
 }
-"""How the options with pairs are written."""
 
 
 def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
@@ -324,9 +316,6 @@ def one_of(first: str, one: str | None, second: str, other: str | None) -> str |
     if one is not None and other is not None and one != other:
         raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
     return other if one is None else one
-
-
-PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
@@ -443,7 +432,6 @@ RUN = "RUN is an id, the start of an id, a tag, or `last`."
 def run_command(
     group: click.Group, name: str, *params: click.Parameter, epilog: str = ""
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator for a command about a stored run."""
     all_params = [click.Argument(["run"]), *params, STORE]
     return group.command(name=name, params=all_params, epilog=f"{RUN} {epilog}".rstrip())
 

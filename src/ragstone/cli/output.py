@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
-FOLDER = Path("results")  # of workbooks without a name
 
 
 def write_document(file: Path | None, document: object) -> Console:
@@ -72,10 +71,7 @@ def progress_bar(
 
 @contextmanager
 def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
-    """Show a run's progress.
-
-    Yields a function of a finished row, or whether a score of it failed, and the number of rows.
-    """
+    """Yield a function of a finished row, or whether a score failed, and the number of rows."""
     rows, ended = RowProgress(retries=RETRIES.count), Event()
     if console.is_terminal:
         with progress_bar("evaluating") as update:
@@ -162,10 +158,7 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 def check_files(
     *files: Path | None, inputs: Sequence[str | Path] = (), **formats: Path | None
 ) -> None:
-    """Check, before any call is made, that files can be written and are not `inputs`.
-
-    `formats` are files by format, whose extensions are checked too.
-    """
+    """Check that files can be written and are not `inputs`; of `formats`, the extensions too."""
     named = [path for path in (*files, *formats.values()) if path is not None]
     for path in named:
         if path != STDOUT:
@@ -193,7 +186,7 @@ def check_files(
             raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
-WRITERS: Mapping[str, str] = {
+WRITERS: Mapping[str, str] = {  # format -> the function of `reports`, loaded when it is needed
     "html": "html.page.write_html",
     "json": "tables.write_json",
     "rows": "tables.write_rows",
@@ -201,9 +194,7 @@ WRITERS: Mapping[str, str] = {
     "markdown": "markdown.write_markdown",
     "junit": "junit.write_junit",
 }
-"""Format -> the function of `reports` that writes it, loaded when it is needed."""
-TABLES = frozenset({"rows", "claim_rows"})
-"""Formats with several kinds of table, chosen by the file's extension."""
+TABLES = frozenset({"rows", "claim_rows"})  # several kinds of table, chosen by the extension
 _OTHER_EXTENSIONS = frozenset(
     f".{name}" for name in "db doc docx ods pdf png tsv xls xlsm xlsx yaml yml zip".split()
 )
@@ -212,10 +203,7 @@ _OTHER_EXTENSIONS = frozenset(
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a run's results go.
-
-    `files` are by format, one of WRITERS; `-` is standard output.
-    """
+    """Where a run's results go; `files` are by format, and `-` is standard output."""
 
     workbook: Path | None = None
     export: bool = True
@@ -224,7 +212,8 @@ class Outputs:
 
     def check(self, *inputs: str | Path) -> None:
         if self.export:
-            load("reports.excel").check_output(self.workbook or FOLDER / "workbook.xlsx")
+            excel = load("reports.excel")
+            excel.check_output(self.workbook or excel.FOLDER / "workbook.xlsx")
         for name, path in self.files.items():
             if path == STDOUT and not FILES[name].piped:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
@@ -297,7 +286,7 @@ def write_results(
 
     write(piped=False)
     if outputs.export and run.rows:
-        files += load("reports.excel").write_workbooks(run, output=outputs.workbook, folder=FOLDER)
+        files += load("reports.excel").write_workbooks(run, output=outputs.workbook)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):

@@ -240,7 +240,10 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
             sheets = sheet_names("Per-Query", [titles[name] for name in names])
         else:
             names, sheets = names[:1], [SAMPLES_SHEET]
-            add_single(book, run, name=names[0])
+            page = book.page("Summary", _PAIR_WIDTHS)
+            page.head(0, _PAIR)
+            row = page.put_entries(1, (*_warnings(run), *_figures(run, names[0])))
+            page.put_entries(row + 1, _facts(run, names))
         for name, sheet in zip(names, sheets, strict=True):
             add_samples(book, run, name=name, sheet=sheet, sheets=len(names))
         add_claims(book, run, names=names)
@@ -250,13 +253,6 @@ class Entry(NamedTuple):
     name: str
     value: Value
     look: str = "text"
-
-
-def add_single(book: Book, run: Run, *, name: str) -> None:
-    page = book.page("Summary", _PAIR_WIDTHS)
-    page.head(0, _PAIR)
-    row = page.put_entries(1, (*_warnings(run), *_figures(run, name)))
-    page.put_entries(row + 1, _facts(run, [name]))
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:

@@ -149,8 +149,8 @@ class ClaimLine(NamedTuple):
     judge: str | None
 
 
+# the fields that are not texts
 _CLAIM_TYPES = {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
-"""Field -> its type; all others are texts."""
 
 
 def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:

@@ -10,8 +10,9 @@ import errno
 import ipaddress
 import json
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from hmac import compare_digest
 from secrets import token_urlsafe
 from typing import Any, cast
@@ -209,8 +210,8 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
     views = Views(store, calibration)
     app = _with_assets(
         Route("/", views.runs),
-        Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
-        Route("/compare", _one_at_a_time(views.compare)),
+        Route("/runs/{run}", partial(_in_turn, views.run, CapacityLimiter(1)), name="run"),
+        Route("/compare", partial(_in_turn, views.compare, CapacityLimiter(1))),
         Route("/healthz", json_response({"status": "ok"})),
     )
     return RequestGuard(app, is_own_host=host_check(host, port))
@@ -222,15 +223,10 @@ def _with_assets(*routes: Route) -> Starlette:
     return Starlette(routes=[*routes, *shared], exception_handlers=handlers)
 
 
-def _one_at_a_time(
-    view: Callable[[Request], Response],
-) -> Callable[[Request], Coroutine[None, None, Response]]:
-    limiter = CapacityLimiter(1)
-
-    async def answer(request: Request) -> Response:
-        return await to_thread.run_sync(view, request, limiter=limiter)
-
-    return answer
+async def _in_turn(
+    view: Callable[[Request], Response], limiter: CapacityLimiter, request: Request
+) -> Response:
+    return await to_thread.run_sync(view, request, limiter=limiter)
 
 
 class RequestGuard:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragstone._internal.fields import tag_text
-from ragstone.cli.options import PLUGIN, config_of, load_plugins, option
+from ragstone.cli.options import config_of, load_plugins, option, setting
 from ragstone.errors import Cause, UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
 from ragstone.metrics.registry import OURS, origin
@@ -61,7 +61,7 @@ _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
     params=[
         click.Argument(["name"], required=False),
         option("--policies", "Show how each policy handles each situation.", is_flag=True),
-        PLUGIN,
+        setting("plugin"),
         option("--json as_json", "Print JSON.", is_flag=True),
     ],
 )

@@ -37,8 +37,7 @@ from ragstone.types.reply import Usage
 from ragstone.types.sample import Sample
 
 OUT = Path("questions.jsonl")
-SHOWN = 5
-"""Documents without a question that are named."""
+SHOWN = 5  # documents without a question that are named
 
 _CHUNK_WORDS = option(
     "--chunk-words",
@@ -278,7 +277,7 @@ def _provenance(
             metavar="PATH",
         ),
         _CHUNK_WORDS,
-        options.COLUMNS,
+        setting("columns"),
         option("--limit", "Read only the first N rows.", least=1),
         options.DRY_RUN,
         *_JUDGE,

@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -70,7 +70,7 @@ GROUPS: Groups = {
             metavar="NAME",
         ),
         setting("k", "Cut-offs: --k 1,3,5,10."),
-        options.PLUGIN,
+        setting("plugin"),
     ),
     "Gates": options.GATES,
     "Comparison": (
@@ -174,8 +174,14 @@ def rank(given: Given) -> int:
         rows = store is not None or several or outputs.verbose or outputs.export
         rows = rows or not outputs.files.keys() <= {"json", "markdown"}
         for path in given["ranking"]:
-            with _progress(path) as on_read:
+            size = path.stat().st_size if path.is_file() else 0
+
+            def line(done: int, total: int, name: str = path.name) -> str:
+                return f"{name}: {done / total:.0%} read"
+
+            with output.progress_bar(path.name, line=line, of_bytes=True) as update:
                 name = str(path) if same_names else None
+                on_read = partial(update, total=size)
                 runs.append(evaluation.run(path, on_read, name=name, rows=rows))
         evaluated = runs[-len(given["ranking"]) :]
         compared: list[Compared] = []
@@ -225,15 +231,3 @@ def _finish(
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         codes.append(output.undecided("; ".join(trouble)))
     return max(*codes, *map(output.code_of_gates, evaluated), 0)  # 3 outranks 1
-
-
-@contextmanager
-def _progress(path: Path) -> Generator[Callable[[int], None], None, None]:
-    """Show how much of a file has been read; yields a function of the bytes read so far."""
-    size = path.stat().st_size if path.is_file() else 0
-
-    def line(done: int, total: int) -> str:
-        return f"{path.name}: {done / total:.0%} read"
-
-    with output.progress_bar(path.name, line=line, of_bytes=True) as update:
-        yield lambda done: update(done, size)

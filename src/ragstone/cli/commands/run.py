@@ -47,7 +47,7 @@ GROUPS: Groups = {
         setting("metrics"),
         setting("k"),
         option("--list-metrics", "List the metrics and exit.", is_flag=True),
-        options.PLUGIN,
+        setting("plugin"),
     ),
     "Judge": options.JUDGE,
     "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
@@ -234,7 +234,7 @@ def _is_first(place: "Store | str | Path | bool | None") -> bool:
     params=[
         click.Argument(["run"], required=False),
         option("--retry-failed", "Retry rows with failed scores.", is_flag=True),
-        options.PLUGIN,
+        setting("plugin"),
         *options.CORRECTION,
         *options.RESULTS,
         options.STORE,

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli import options, output, silent_pipes
-from ragstone.cli.options import option
+from ragstone.cli.options import option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
@@ -109,7 +109,7 @@ def show(**given: Any) -> None:
         multiple=True,
         metavar="TEXT",
     ),
-    options.PLUGIN,
+    setting("plugin"),
     option("--save keep", "Store the result as a new run.", is_flag=True),
     *(each for each in options.GATES if each.name in FLAGS),
     *options.STORED_RESULTS,
