@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,6 @@ from ragstone.demo.questions import DATASET
 from ragstone.demo.server import make_service, running
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.reports.html.page import write_html
-from ragstone.reports.viewer import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 from ragstone.types.gate import Gate
@@ -116,18 +116,25 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
 
 async def shoot_labels(browser: Browser, place: Path, run_id: str, folder: Path) -> None:
     """Make the picture of the page of `ragstone labels start`."""
-    options = ["--annotator", "ana", "--store", str(place), "--no-open"]
-    command = [sys.executable, "-m", "ragstone", "labels", "start", run_id, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220, S603
+    labels = ("labels", "start", run_id, "--annotator", "ana", "--no-open")
+    with serving(*labels, "--store", str(place)) as url:
+        page = await browser.new_page(viewport=WIDE)
+        await page.goto(url)
+        await page.locator("#claim-view").wait_for()
+        for done in range(1, 10):
+            await page.keyboard.press("y")
+            await page.get_by_text(f"{done} of").wait_for()
+        await _save(page, folder / "label.png")
+
+
+@contextlib.contextmanager
+def serving(*words: str) -> Iterator[str]:
+    """Run a command that serves pages during the block; gives the URL that it prints."""
+    command = [sys.executable, "-m", "ragstone", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stdout
         try:
-            page = await browser.new_page(viewport=WIDE)
-            await page.goto(process.stdout.readline().split(" at ")[1].split()[0])
-            await page.locator("#claim-view").wait_for()
-            for done in range(1, 10):
-                await page.keyboard.press("y")
-                await page.get_by_text(f"{done} of").wait_for()
-            await _save(page, folder / "label.png")
+            yield process.stdout.readline().split(" at ")[1].split()[0]
         finally:
             process.terminate()
 
@@ -147,8 +154,10 @@ async def make(folder: Path) -> None:
         report, place = Path(work) / "report.html", Path("ragstone.db")
         write_html(good, report)
         await store(place, [("good", good), ("worse", worse)])
-        with serve_in_background(place) as url:
-            shown = Shown(report.as_uri(), url, (good.manifest.run_id, worse.manifest.run_id))
+        with serving("view", "--store", str(place), "--port", "0", "--no-browser") as url:
+            shown = Shown(
+                report.as_uri(), url.rstrip("/"), (good.manifest.run_id, worse.manifest.run_id)
+            )
             async with async_playwright() as playwright:
                 browser = await playwright.chromium.launch(
                     executable_path=chromium, args=["--no-sandbox"]

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.viewing import serve_in_background
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import write_html
-from ragstone.reports.viewer import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, Label, Verdict

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.cases import add_run
+from tests.viewing import serve_in_background
 
-from ragstone.reports.viewer import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 

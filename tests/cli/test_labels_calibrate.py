@@ -7,9 +7,10 @@ from urllib.request import urlopen
 
 import pytest
 from starlette.requests import Request
+from tests.viewing import serve_in_background
 
 from ragstone import evaluate
-from ragstone.reports.viewer import Views, serve_in_background
+from ragstone.reports.viewer import Views
 from ragstone.store import Store
 from ragstone.types.label import HumanLabel
 

@@ -24,10 +24,10 @@ from zipfile import ZipFile, is_zipfile
 
 import pytest
 from tests.conftest import Fork
+from tests.viewing import serve_in_background
 
 import ragstone
 from ragstone.errors import RagstoneError
-from ragstone.reports.viewer import serve_in_background
 from ragstone.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -236,11 +236,14 @@ def test_a_claim_is_one_line(make_run: MakeRun) -> None:
     assert describe_claim(broken) == "CONTRADICTED: a b ( c )"
 
 
-def test_rows_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> None:
+def test_rows_that_do_not_fit_are_counted(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_run([make_run().rows[0]] * 10)
     for most, shown in ((11, 10), (10, 8)):
+        monkeypatch.setattr("ragstone.reports.excel.MAX_ROWS", most)
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_samples(book, run, name="hit@5", sheet="One", most=most)
+            add_samples(book, run, name="hit@5", sheet="One")
         values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
         assert len(values) == most
         assert values.count(0) == shown
@@ -453,7 +456,9 @@ def test_without_claims_there_is_no_sheet(make_run: MakeRun, tmp_path: Path) -> 
     assert openpyxl.load_workbook(path).sheetnames == ["Summary", "Per-Query Results"]
 
 
-def test_what_does_not_fit_is_counted(make_run: MakeRun, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_counted(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_run()
     for most, expected in (
         (4, ["id", "q1", "q1", "q2"]),
@@ -466,8 +471,9 @@ def test_what_does_not_fit_is_counted(make_run: MakeRun, tmp_path: Path) -> None
             ],
         ),
     ):
+        monkeypatch.setattr("ragstone.reports.excel.MAX_ROWS", most)
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_claims(book, run, names=["faithfulness"], most=most)
+            add_claims(book, run, names=["faithfulness"])
         sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Claims"]
         assert [cell.value for cell in sheet["A"]] == expected
 
@@ -489,10 +495,13 @@ def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
     ]
 
 
-def test_what_does_not_fit_is_told_in_the_last_line(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_told_in_the_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = ranked_run(50)
+    monkeypatch.setattr("ragstone.reports.excel.MAX_CELLS", 60)
     with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-        add_values(book, run, names=METRICS, cells=60)
+        add_values(book, run, names=METRICS)
     sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
     _, *lines, last = sheet.iter_rows(values_only=True)
     assert len(lines) == 10

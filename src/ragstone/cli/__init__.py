@@ -11,7 +11,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 import click
 
@@ -22,13 +22,10 @@ from ragstone.errors import RagstoneError, UsageError, nearest
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
 _LIMIT = re.compile(METRIC.pattern + r"=[\d.]+%?", re.IGNORECASE)
-_SEVERAL: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("-m", "--metric"), METRIC),
-        **dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT),
-    }
-)
-"""Option -> a word that may follow its first value and is another value."""
+_SEVERAL: Mapping[str, re.Pattern[str]] = {  # option -> a word after its value that is one too
+    **dict.fromkeys(("-m", "--metric"), METRIC),
+    **dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT),
+}
 
 
 def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
@@ -64,12 +61,9 @@ def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
 
 
 GATE_FAILED = 1
-UNUSABLE = 2
-"""Usage, input or API key error: nothing was scored."""
-TOO_MUCH_FAILED = 3
-"""Too many scores failed, a gate had nothing scored, or the budget was spent."""
-BROKEN = 70
-"""A bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)."""
+UNUSABLE = 2  # usage, input or API key error: nothing was scored
+TOO_MUCH_FAILED = 3  # too many scores failed, a gate had nothing scored, or the budget was spent
+BROKEN = 70  # a bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)
 INTERRUPTED = 130
 
 
@@ -106,25 +100,23 @@ def logs() -> Generator[None, None, None]:
         logger.setLevel(logging.NOTSET)
 
 
-COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "init": "Write a settings file and a data template.",
-        "run": "Evaluate a RAG system, or saved answers.",
-        "rank": "Evaluate rankings for many queries, from files.",
-        "resume": "Resume a stored run.",
-        "runs": "List the stored runs; show, rescore, tag or delete one.",
-        "view": "Show the stored runs in a browser.",
-        "labels": "Label claims of a run yourself; compare the judge with the labels.",
-        "compare": "Compare two stored runs sample by sample.",
-        "plan": "Plan how many questions and labels a comparison needs.",
-        "metrics": "List metrics and policies, or define one metric.",
-        "questions": "Write test sets from documents, and check them.",
-        "collect": "Save a RAG system's answers to judge later.",
-        "validate": "Check data files, report all problems; write one in another format.",
-        "judge": "Test the judge: errors, noise, drift.",
-        "demo": "Evaluate the demo RAG system; no key or server needed.",
-    }
-)
+COMMANDS: Mapping[str, str] = {
+    "init": "Write a settings file and a data template.",
+    "run": "Evaluate a RAG system, or saved answers.",
+    "rank": "Evaluate rankings for many queries, from files.",
+    "resume": "Resume a stored run.",
+    "runs": "List the stored runs; show, rescore, tag or delete one.",
+    "view": "Show the stored runs in a browser.",
+    "labels": "Label claims of a run yourself; compare the judge with the labels.",
+    "compare": "Compare two stored runs sample by sample.",
+    "plan": "Plan how many questions and labels a comparison needs.",
+    "metrics": "List metrics and policies, or define one metric.",
+    "questions": "Write test sets from documents, and check them.",
+    "collect": "Save a RAG system's answers to judge later.",
+    "validate": "Check data files, report all problems; write one in another format.",
+    "judge": "Test the judge: errors, noise, drift.",
+    "demo": "Evaluate the demo RAG system; no key or server needed.",
+}
 """Command -> its help in one line. Its module is named after it, but `run` has three."""
 
 

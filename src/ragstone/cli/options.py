@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import click
@@ -78,10 +78,7 @@ def option(
 
 
 class SettingOption(Option):
-    """The option of a setting, made from its declaration.
-
-    Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
-    """
+    """The option of a setting; None (or empty) if not given: a config file or preset may set it."""
 
     def __init__(self, name: str, description: str = "") -> None:
         setting, field = SETTINGS[name], Settings.model_fields[name]
@@ -142,8 +139,7 @@ def _type(field: FieldInfo) -> "click.ParamType[Any] | None":
     return made(ends.get("gt", ends.get("ge")), ends.get("le"), min_open="gt" in ends)
 
 
-Groups = Mapping[str, Sequence[click.Option]]
-"""Heading -> the options under it."""
+Groups = Mapping[str, Sequence[click.Option]]  # heading -> the options under it
 _ALL = "ragstone.help_all"
 
 
@@ -219,22 +215,18 @@ class FileFormat:
 
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
-FILES: Mapping[str, FileFormat] = MappingProxyType(
-    {
-        "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
-        "json": FileFormat("Write the summary as JSON.", (".json",)),
-        "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
-        "claim_rows": FileFormat(
-            "Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES
-        ),
-        "markdown": FileFormat(
-            "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
-        ),
-        "junit": FileFormat(
-            "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
-        ),
-    }
-)
+FILES: Mapping[str, FileFormat] = {
+    "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
+    "json": FileFormat("Write the summary as JSON.", (".json",)),
+    "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
+    "claim_rows": FileFormat("Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES),
+    "markdown": FileFormat(
+        "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
+    ),
+    "junit": FileFormat(
+        "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
+    ),
+}
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 
@@ -257,25 +249,16 @@ RESULTS = (
 )
 
 
-STORED_RESULTS = (
-    WORKBOOK,
-    *(each for each in RESULTS if each.name not in ("output", "no_export")),
-)
+STORED_RESULTS = (WORKBOOK, *(each for each in RESULTS if each.name not in ("output", "no_export")))
 """For commands that write a workbook of a stored run only if one is named."""
 
-COLUMNS = setting("columns")
-SHEET, HEADER_ROW = setting("sheet"), setting("header_row")
-
-FORMS = MappingProxyType(
-    {
-        "--set": "KEY=VALUE, such as temperature=0.7",
-        "--map": "FIELD=COLUMN, such as query=Question",
-        "--prompt": "KIND=FILE, such as verify_claims=my.md",
-        "--judge-header": "NAME=VALUE, such as X-Team=search",
-        "--judge-body": "KEY=JSON, such as enable_thinking=false",
-    }
-)
-"""How the options with pairs are written."""
+FORMS = {  # how the options with pairs are written
+    "--set": "KEY=VALUE, such as temperature=0.7",
+    "--map": "FIELD=COLUMN, such as query=Question",
+    "--prompt": "KIND=FILE, such as verify_claims=my.md",
+    "--judge-header": "NAME=VALUE, such as X-Team=search",
+    "--judge-body": "KEY=JSON, such as enable_thinking=false",
+}
 
 
 def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
@@ -333,9 +316,6 @@ def one_of(first: str, one: str | None, second: str, other: str | None) -> str |
     if one is not None and other is not None and one != other:
         raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
     return other if one is None else one
-
-
-PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
@@ -452,7 +432,6 @@ RUN = "RUN is an id, the start of an id, a tag, or `last`."
 def run_command(
     group: click.Group, name: str, *params: click.Parameter, epilog: str = ""
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator for a command about a stored run."""
     all_params = [click.Argument(["run"]), *params, STORE]
     return group.command(name=name, params=all_params, epilog=f"{RUN} {epilog}".rstrip())
 

@@ -1,6 +1,5 @@
 """The output of a run: progress, estimates, files, the printed results and the exit code."""
 
-import json
 import math
 import os
 import sys
@@ -10,21 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.files import check_writable, write_text
+from ragstone._internal.files import check_writable
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
 from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
-from ragstone.reports.tables import STDOUT, check_table
+from ragstone.reports.tables import STDOUT, check_table, write_json
 from ragstone.reports.terminal import print_pairs, print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
@@ -37,15 +35,12 @@ if TYPE_CHECKING:
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
-FOLDER = Path("results")  # of workbooks without a name
 
 
 def write_document(file: Path | None, document: object) -> Console:
-    text = json.dumps(document, indent=2) + "\n"
-    if file == STDOUT:
-        click.echo(text, nl=False)
-    elif file is not None:
-        write_text(file, text)
+    if file is not None:
+        with silent_pipes():
+            write_json(document, file)
     return Console(highlight=False, stderr=file == STDOUT, soft_wrap=True)
 
 
@@ -76,10 +71,7 @@ def progress_bar(
 
 @contextmanager
 def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
-    """Show a run's progress.
-
-    Yields a function of a finished row, or whether a score of it failed, and the number of rows.
-    """
+    """Yield a function of a finished row, or whether a score failed, and the number of rows."""
     rows, ended = RowProgress(retries=RETRIES.count), Event()
     if console.is_terminal:
         with progress_bar("evaluating") as update:
@@ -166,10 +158,7 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 def check_files(
     *files: Path | None, inputs: Sequence[str | Path] = (), **formats: Path | None
 ) -> None:
-    """Check, before any call is made, that files can be written and are not `inputs`.
-
-    `formats` are files by format, whose extensions are checked too.
-    """
+    """Check that files can be written and are not `inputs`; of `formats`, the extensions too."""
     named = [path for path in (*files, *formats.values()) if path is not None]
     for path in named:
         if path != STDOUT:
@@ -197,19 +186,15 @@ def check_files(
             raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
-WRITERS: Mapping[str, str] = MappingProxyType(
-    {
-        "html": "html.page.write_html",
-        "json": "tables.write_json",
-        "rows": "tables.write_rows",
-        "claim_rows": "tables.write_claims",
-        "markdown": "markdown.write_markdown",
-        "junit": "junit.write_junit",
-    }
-)
-"""Format -> the function of `reports` that writes it, loaded when it is needed."""
-TABLES = frozenset({"rows", "claim_rows"})
-"""Formats with several kinds of table, chosen by the file's extension."""
+WRITERS: Mapping[str, str] = {  # format -> the function of `reports`, loaded when it is needed
+    "html": "html.page.write_html",
+    "json": "tables.write_json",
+    "rows": "tables.write_rows",
+    "claim_rows": "tables.write_claims",
+    "markdown": "markdown.write_markdown",
+    "junit": "junit.write_junit",
+}
+TABLES = frozenset({"rows", "claim_rows"})  # several kinds of table, chosen by the extension
 _OTHER_EXTENSIONS = frozenset(
     f".{name}" for name in "db doc docx ods pdf png tsv xls xlsm xlsx yaml yml zip".split()
 )
@@ -218,10 +203,7 @@ _OTHER_EXTENSIONS = frozenset(
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a run's results go.
-
-    `files` are by format, one of WRITERS; `-` is standard output.
-    """
+    """Where a run's results go; `files` are by format, and `-` is standard output."""
 
     workbook: Path | None = None
     export: bool = True
@@ -230,7 +212,8 @@ class Outputs:
 
     def check(self, *inputs: str | Path) -> None:
         if self.export:
-            load("reports.excel").check_output(self.workbook or FOLDER / "workbook.xlsx")
+            excel = load("reports.excel")
+            excel.check_output(self.workbook or excel.FOLDER / "workbook.xlsx")
         for name, path in self.files.items():
             if path == STDOUT and not FILES[name].piped:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
@@ -266,18 +249,16 @@ class Outputs:
 
 
 def outputs_of(
-    given: Given, *, export: bool | None = None, stored: Mapping[str, str] = MappingProxyType({})
+    given: Given, *, export: bool | None = None, stored: Mapping[str, str] | None = None
 ) -> Outputs:
     """Return the outputs of the options; those that are not given are as in `stored`."""
-    earlier = {name: Path(path) for name, path in stored.items() if name in WRITERS}
-    typed = {name: path for name in WRITERS if (path := given.get(name)) is not None}
-    workbook = given["output"] or (Path(stored["output"]) if "output" in stored else None)
+    earlier = {name: Path(path) for name, path in (stored or {}).items()}
     if export is None:
-        export = not given["no_export"] and (given["output"] or "no_export" not in stored)
+        export = not given["no_export"] and (given["output"] or "no_export" not in earlier)
     return Outputs(
-        workbook=workbook,
+        workbook=given["output"] or earlier.get("output"),
         export=bool(export),
-        files={name: path for name in WRITERS if (path := {**earlier, **typed}.get(name))},
+        files={name: path for name in WRITERS if (path := given.get(name) or earlier.get(name))},
         verbose=given["verbose"],
     )
 
@@ -305,7 +286,7 @@ def write_results(
 
     write(piped=False)
     if outputs.export and run.rows:
-        files += load("reports.excel").write_workbooks(run, output=outputs.workbook, folder=FOLDER)
+        files += load("reports.excel").write_workbooks(run, output=outputs.workbook)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):

@@ -222,10 +222,6 @@ def verdict(found: Regressions) -> Line:
     return Line("no regression", Tone.GOOD)
 
 
-def print_regressions(found: Regressions, console: Console) -> None:
-    print_line(verdict(found), console, soft_wrap=True)
-
-
 def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str:
     """Return all sections as Markdown, with the verdict on what was `found` as the last."""
     blocks: list[str] = []

@@ -240,7 +240,10 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
             sheets = sheet_names("Per-Query", [titles[name] for name in names])
         else:
             names, sheets = names[:1], [SAMPLES_SHEET]
-            add_single(book, run, name=names[0])
+            page = book.page("Summary", _PAIR_WIDTHS)
+            page.head(0, _PAIR)
+            row = page.put_entries(1, (*_warnings(run), *_figures(run, names[0])))
+            page.put_entries(row + 1, _facts(run, names))
         for name, sheet in zip(names, sheets, strict=True):
             add_samples(book, run, name=name, sheet=sheet, sheets=len(names))
         add_claims(book, run, names=names)
@@ -250,13 +253,6 @@ class Entry(NamedTuple):
     name: str
     value: Value
     look: str = "text"
-
-
-def add_single(book: Book, run: Run, *, name: str) -> None:
-    page = book.page("Summary", _PAIR_WIDTHS)
-    page.head(0, _PAIR)
-    row = page.put_entries(1, (*_warnings(run), *_figures(run, name)))
-    page.put_entries(row + 1, _facts(run, [name]))
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
@@ -296,7 +292,7 @@ def _facts(run: Run, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def _figures(run: Run, name: str) -> Iterator[Entry]:
-    info, summary = run.metrics[name], run.summary()[name]
+    info, summary, counts = run.metrics[name], run.summary()[name], run.counts.scores[name]
     retrieval = info.family == "retrieval"
     low, high = summary.interval or (None, None)
     yield Entry("Evaluation Date", f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}")
@@ -326,11 +322,6 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
     yield Entry("Max Score", summary.high, "score")
     yield Entry("Scored" if retrieval else "Valid Queries", summary.scored, "count")
     yield Entry("Undefined", summary.undefined, "count")
-    yield from _optional_figures(run, name)
-
-
-def _optional_figures(run: Run, name: str) -> Iterator[Entry]:
-    summary, counts = run.summary()[name], run.counts.scores[name]
     if why := view.why_undefined(run, name):
         yield Entry("Undefined because", why)
     yield Entry("Failed", summary.failed, "count")
@@ -343,9 +334,9 @@ def _optional_figures(run: Run, name: str) -> Iterator[Entry]:
         yield Entry("Judge latency", f"p50 {p50}, p95 {p95} per score")
     if summary.pass_rate is not None:
         yield Entry("Pass rate", summary.pass_rate, "percent")
-    for figure, value in summary.extra.items():
-        looks: Mapping[type, str] = {bool: "text", str: "text", int: "count"}
-        yield Entry(figure, value, looks.get(type(value), "score"))
+    looks: Mapping[type, str] = {bool: "text", str: "text", int: "count"}
+    more = summary.extra.items()
+    yield from (Entry(figure, value, looks.get(type(value), "score")) for figure, value in more)
 
 
 def cutoff(run: Run, name: str) -> int:
@@ -361,16 +352,14 @@ class Column:
     look: str = "text"
 
 
-def add_samples(
-    book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS, sheets: int = 1
-) -> None:
+def add_samples(book: Book, run: Run, *, name: str, sheet: str, sheets: int = 1) -> None:
     """All `sheets` share MAX_CELLS and MAX_CHARACTERS; a last line counts rows that do not fit."""
     columns = sample_columns(run, name)
     names = [column.name for column in columns]
     looks = [column.look for column in columns]
     page = book.page(sheet, [column.width for column in columns])
     page.head(0, names)
-    most = min(most, MAX_CELLS // (sheets * len(columns)))
+    most = min(MAX_ROWS, MAX_CELLS // (sheets * len(columns)))
     left, shown = MAX_CHARACTERS // sheets, 0
     for row in islice(run.rows, len(run.rows) if len(run.rows) < most else most - 2):
         values = [column.value(row) for column in columns]
@@ -402,7 +391,7 @@ def sample_columns(run: Run, name: str) -> list[Column]:
     ]
     if info.family == "retrieval":
         columns.append(Column("ground_truth_ids", 26, _relevant))
-        columns.append(Column("retrieved_ids", 30, _retrieved))
+        columns.append(Column("retrieved_ids", 30, lambda row: join_ids(row.sample.ranked_ids)))
     else:
         columns += _text_columns(info.needs)
     columns.append(Column("score", 10, lambda row: row.scores[name].value, "score"))
@@ -497,27 +486,22 @@ def _blame(row: Row) -> Value:
 
 
 def _relevant(row: Row) -> Value:
-    known = row.sample.relevance
-    return None if known is None else join_ids([each for each, grade in known.items() if grade > 0])
-
-
-def _retrieved(row: Row) -> Value:
-    ranked = row.sample.ranked
-    return None if ranked is None else join_ids([each.id for each in ranked if each.id is not None])
+    grades = row.sample.relevance or {}
+    return join_ids([each for each, grade in grades.items() if grade > 0])
 
 
 _CLAIM_WIDTHS = {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
 _CLAIM_LOOKS = {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
 
 
-def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_ROWS) -> None:
+def add_claims(book: Book, run: Run, *, names: Sequence[str]) -> None:
     total = sum(run.counts.scores[name].labels.total() for name in names)
     if not total:
         return
     page = book.page(CLAIMS_SHEET, [_CLAIM_WIDTHS.get(name, 13) for name in ClaimLine._fields])
     page.head(0, ClaimLine._fields)
     looks = [_CLAIM_LOOKS.get(name, "text") for name in ClaimLine._fields]
-    most = min(most, MAX_CELLS // (4 * len(looks)))
+    most = min(MAX_ROWS, MAX_CELLS // (4 * len(looks)))
     shown = total if total < most else most - 2
     for number, line in enumerate(islice(claim_lines(run, names), shown), start=1):
         page.put_line(number, line, looks, high=True)
@@ -528,12 +512,12 @@ def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_RO
     page.colour(shown, ClaimLine._fields.index("label"), "==", word, "marked")
 
 
-def add_values(book: Book, run: Run, *, names: Sequence[str], cells: int = MAX_CELLS) -> None:
+def add_values(book: Book, run: Run, *, names: Sequence[str]) -> None:
     before = {"query_index": 15, "id": 24, "query": 40}
     shown = names[: MAX_COLUMNS - len(before) - 1]
     columns = [*before, *shown, "reason"]
     looks = ("count", "text", "text", *["score"] * len(shown), "text")
-    selected, notice = excerpt(run, min(MAX_ROWS - 2, max(1, cells // len(columns))))
+    selected, notice = excerpt(run, min(MAX_ROWS - 2, max(1, MAX_CELLS // len(columns))))
     page = book.page(SAMPLES_SHEET, [*before.values(), *[14] * len(shown), 40])
     page.head(0, columns)
     last = 0

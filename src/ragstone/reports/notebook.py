@@ -69,8 +69,7 @@ def join(run: Run, given: Any) -> Any:
         raise UsageError(f"{seen}; join the evaluated frame, with one row per sample")
     several = [joined.get(place) for place in range(len(given))]
     scores: Any = frame_in(
-        library,
-        {n: (float, [row and row.scores[n].value for row in several]) for n in run.metrics},
+        library, {n: (float, [row and row.scores[n].value for row in several]) for n in run.metrics}
     )
     if library == "polars":
         return given.hstack(scores)

@@ -149,8 +149,8 @@ class ClaimLine(NamedTuple):
     judge: str | None
 
 
+# the fields that are not texts
 _CLAIM_TYPES = {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
-"""Field -> its type; all others are texts."""
 
 
 def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
@@ -260,7 +260,7 @@ def check_table(path: Path) -> None:
         )
 
 
-def write_json(document: Run | Mapping[str, object], path: Path) -> None:
+def write_json(document: object, path: Path) -> None:
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
     _write_json([document], path, indent=2)

@@ -10,12 +10,11 @@ import errno
 import ipaddress
 import json
 import socket
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from hmac import compare_digest
-from pathlib import Path
 from secrets import token_urlsafe
-from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -211,8 +210,8 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
     views = Views(store, calibration)
     app = _with_assets(
         Route("/", views.runs),
-        Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
-        Route("/compare", _one_at_a_time(views.compare)),
+        Route("/runs/{run}", partial(_in_turn, views.run, CapacityLimiter(1)), name="run"),
+        Route("/compare", partial(_in_turn, views.compare, CapacityLimiter(1))),
         Route("/healthz", json_response({"status": "ok"})),
     )
     return RequestGuard(app, is_own_host=host_check(host, port))
@@ -224,15 +223,10 @@ def _with_assets(*routes: Route) -> Starlette:
     return Starlette(routes=[*routes, *shared], exception_handlers=handlers)
 
 
-def _one_at_a_time(
-    view: Callable[[Request], Response],
-) -> Callable[[Request], Coroutine[None, None, Response]]:
-    limiter = CapacityLimiter(1)
-
-    async def answer(request: Request) -> Response:
-        return await to_thread.run_sync(view, request, limiter=limiter)
-
-    return answer
+async def _in_turn(
+    view: Callable[[Request], Response], limiter: CapacityLimiter, request: Request
+) -> Response:
+    return await to_thread.run_sync(view, request, limiter=limiter)
 
 
 class RequestGuard:
@@ -337,25 +331,10 @@ def url_for(host: str, port: int) -> str:
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
     with suppress(KeyboardInterrupt), at:
         ready()
-        _server(app).run(sockets=[at])
+        make_server(app).run(sockets=[at])
 
 
-@contextmanager
-def serve_in_background(place: str | Path) -> Generator[str, None, None]:
-    """Serve a store's pages on this machine during the block; gives their URL."""
-    with Store.open(place, reading=True) as store, listen(LOOPBACK, 0) as at:
-        port: int = at.getsockname()[1]
-        server = _server(make_app(store, host=LOOPBACK, port=port))
-        thread = Thread(target=server.run, kwargs={"sockets": [at]}, name="ragstone view")
-        thread.start()
-        try:
-            yield url_for(LOOPBACK, port)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _server(app: ASGIApp) -> uvicorn.Server:
+def make_server(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.cases import add_run
+from tests.viewing import serve_in_background
 
 from ragstone.metrics import get
-from ragstone.reports.viewer import serve_in_background
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.config import Manifest, Plan, Source

@@ -12,9 +12,10 @@ from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
 from ragstone.cli.output import check_files, code_of, regression_limits, regressions_in
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
+from ragstone.reports.comparison import as_markdown, print_comparison, verdict
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import print_line
 from ragstone.results.calibration import load_calibration
 from ragstone.results.comparison import TOP, LabelledRun, compare, correct_changes
 from ragstone.store import find_run
@@ -104,6 +105,6 @@ def command(**given: Any) -> None:
         for path in texts:
             console.print(f"wrote {path}", markup=False, soft_wrap=True)
         if found is not None and not found.doubts:
-            print_regressions(found, console)
+            print_line(verdict(found), console, soft_wrap=True)
         sys.stdout.write(piped)
     sys.exit(code_of(found))

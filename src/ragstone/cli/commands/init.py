@@ -79,10 +79,7 @@ def command(folder: Path, target: str | None) -> None:
 
 
 def settings_text(chosen: Mapping[str, str]) -> str:
-    """Return a config file with the `chosen` settings (name -> YAML), and the common others.
-
-    Each has its description. Those that are not chosen are comments.
-    """
+    """Return a config file with the `chosen` settings (name -> YAML), others as comments."""
 
     def lines(name: str) -> Iterator[str]:
         setting, default = config.SETTINGS[name], config.Settings.model_fields[name].default

@@ -249,7 +249,7 @@ MAX_SHOWN = 200
     name="test",
     params=[
         click.Argument(["data"], required=False),
-        options.COLUMNS,
+        setting("columns"),
         option("--n", "Number of claims to test.", least=1, default=60),
         setting("judge"),
         option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."),

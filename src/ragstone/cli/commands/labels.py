@@ -15,7 +15,7 @@ from rich.console import Console
 
 from ragstone._internal.text import count, one_line
 from ragstone.cli import load, options, say, silent_pipes
-from ragstone.cli.options import Given, option
+from ragstone.cli.options import Given, option, setting
 from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation import labelling
@@ -212,8 +212,7 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
         ),
         _ANNOTATOR,
         _METRIC,
-        options.SHEET,
-        options.HEADER_ROW,
+        *map(setting, ("sheet", "header_row")),
         options.STORE,
     ],
     epilog=options.RUN,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragstone._internal.fields import tag_text
-from ragstone.cli.options import PLUGIN, config_of, load_plugins, option
+from ragstone.cli.options import config_of, load_plugins, option, setting
 from ragstone.errors import Cause, UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
 from ragstone.metrics.registry import OURS, origin
@@ -55,16 +55,14 @@ Schema = Mapping[str, object]
 
 _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
 
-_JSON = option("--json as_json", "Print JSON.", is_flag=True)
-
 
 @click.command(
     name="metrics",
     params=[
         click.Argument(["name"], required=False),
         option("--policies", "Show how each policy handles each situation.", is_flag=True),
-        PLUGIN,
-        _JSON,
+        setting("plugin"),
+        option("--json as_json", "Print JSON.", is_flag=True),
     ],
 )
 def command(name: str | None, policies: bool, plugin: tuple[str, ...], as_json: bool) -> None:

@@ -37,8 +37,7 @@ from ragstone.types.reply import Usage
 from ragstone.types.sample import Sample
 
 OUT = Path("questions.jsonl")
-SHOWN = 5
-"""Documents without a question that are named."""
+SHOWN = 5  # documents without a question that are named
 
 _CHUNK_WORDS = option(
     "--chunk-words",
@@ -152,9 +151,21 @@ def generate_command(**given: Any) -> None:
         generate.write_chunks(corpus.chunks, chunks)
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[generate.KINDS], budget=budget)
-    generated, interrupted = _generate(
-        generate.Generator(index, judge, request, plan=plan), plan, budget
-    )
+    generator = generate.Generator(index, judge, request, plan=plan)
+    interrupted = False
+    with output.progress_bar("verifying", line=_of_round) as update:
+        try:
+            run_sync(
+                partial(
+                    generator.run,
+                    concurrency=plan.concurrency,
+                    spent=lambda: budget.spent,
+                    on_candidate=update,
+                )
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    generated = generator.result(stopped="it was interrupted" if interrupted else budget.spent)
     written = generated.questions and (generated.complete or len(generated.questions) >= before)
     if written:
         provenance = _provenance(generated, plan, judge, chunk_words=given["chunk_words"])
@@ -206,27 +217,8 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.Questio
     )
 
 
-def _generate(generator: generate.Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
-    """Generate with progress; returns what was generated, and whether it was interrupted."""
-    interrupted = False
-
-    def line(done: int, of: int) -> str:
-        return f"{done:,} of {count(of, 'candidate')} of this round decided"
-
-    with output.progress_bar("verifying", line=line) as update:
-        try:
-            run_sync(
-                partial(
-                    generator.run,
-                    concurrency=plan.concurrency,
-                    spent=lambda: budget.spent,
-                    on_candidate=update,
-                )
-            )
-        except KeyboardInterrupt:
-            interrupted = True
-    stopped = "it was interrupted" if interrupted else budget.spent
-    return generator.result(stopped=stopped), interrupted
+def _of_round(done: int, of: int) -> str:
+    return f"{done:,} of {count(of, 'candidate')} of this round decided"
 
 
 def _print_details(generated: Generated) -> None:
@@ -285,7 +277,7 @@ def _provenance(
             metavar="PATH",
         ),
         _CHUNK_WORDS,
-        options.COLUMNS,
+        setting("columns"),
         option("--limit", "Read only the first N rows.", least=1),
         options.DRY_RUN,
         *_JUDGE,

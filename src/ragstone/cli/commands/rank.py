@@ -2,10 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -15,7 +14,7 @@ from ragstone.cli import load, options, output
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
-from ragstone.reports.terminal import print_ranking, print_rows
+from ragstone.reports.terminal import print_line, print_ranking, print_rows
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
@@ -23,93 +22,87 @@ if TYPE_CHECKING:
     from ragstone.results.comparison import Comparison, Regressions
     from ragstone.store import Store
 
-GROUPS: Groups = MappingProxyType(
-    {
-        "Files": (
-            option(
-                "--qrels",
-                "Relevance judgments: TREC or MS MARCO qrels, CSV or TSV with a header, JSON, JSON "
-                "Lines, Parquet, Arrow, or a BEIR folder: --qrels qrels.txt, --qrels scifact/.",
-                path="FILE",
-                required=True,
-            ),
-            option(
-                "--ranking",
-                "Rankings: a TREC or MS MARCO run, or a format as above; text files may be .gz or "
-                ".zst.  Repeat the option to compare each ranking with the first, query by query: "
-                "--ranking bm25.run --ranking dense.run.",
-                path="FILE",
-                required=True,
-                multiple=True,
-            ),
-            option(
-                "--missing",
-                "How to treat judged queries that are missing from the ranking: score them as "
-                "zero, or skip them.",
-                choices=["zero", "skip"],
-                default="zero",
-            ),
-            option(
-                "--tie-rule",
-                "Which of two documents with equal scores comes first: the one with the "
-                "greater id, as in trec_eval, or the one listed first in the file.",
-                choices=["trec_eval", "given"],
-                default="trec_eval",
-            ),
-            option(
-                "--ignore-identical-ids",
-                "Leave out ranked documents that have the id of their query, as BEIR does.",
-                is_flag=True,
-            ),
-            setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
+GROUPS: Groups = {
+    "Files": (
+        option(
+            "--qrels",
+            "Relevance judgments: TREC or MS MARCO qrels, CSV or TSV with a header, JSON, JSON "
+            "Lines, Parquet, Arrow, or a BEIR folder: --qrels qrels.txt, --qrels scifact/.",
+            path="FILE",
+            required=True,
         ),
-        "Metrics": (
-            option(
-                "-m --metric metrics",
-                "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
-                "[default: all_retrieval]",
-                multiple=True,
-                metavar="NAME",
-            ),
-            setting("k", "Cut-offs: --k 1,3,5,10."),
-            options.PLUGIN,
+        option(
+            "--ranking",
+            "Rankings: a TREC or MS MARCO run, or a format as above; text files may be .gz or "
+            ".zst.  Repeat the option to compare each ranking with the first, query by query: "
+            "--ranking bm25.run --ranking dense.run.",
+            path="FILE",
+            required=True,
+            multiple=True,
         ),
-        "Gates": options.GATES,
-        "Comparison": (
-            option(
-                "--baseline",
-                "Compare with a stored run instead of the first ranking: an id, the start of an "
-                "id, a tag, or `last`.",
-                metavar="RUN",
-            ),
-            *options.REGRESSION_OPTIONS,
+        option(
+            "--missing",
+            "How to treat judged queries that are missing from the ranking: score them as "
+            "zero, or skip them.",
+            choices=["zero", "skip"],
+            default="zero",
         ),
-        "Results": (
-            option("-v --verbose", "Print the values of each query.", is_flag=True),
-            options.WORKBOOK,
-            options.written("html"),
-            options.written("json"),
-            options.written(
-                "rows", description="Write the values of each query: .jsonl, .csv or .parquet."
-            ),
-            options.written("markdown"),
-            options.written(
-                "junit", description="Write JUnit XML for CI: one test per query and metric."
-            ),
+        option(
+            "--tie-rule",
+            "Which of two documents with equal scores comes first: the one with the "
+            "greater id, as in trec_eval, or the one listed first in the file.",
+            choices=["trec_eval", "given"],
+            default="trec_eval",
         ),
-        "Store": (
-            option(
-                "--store",
-                "Store the run, so that you can show, report and compare it later, in a file or in "
-                "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
-                "ragstone.yaml, else .ragstone/ragstone.db.",
-                is_flag=False,
-                flag_value="",
-                metavar="[PLACE]",
-            ),
+        option(
+            "--ignore-identical-ids",
+            "Leave out ranked documents that have the id of their query, as BEIR does.",
+            is_flag=True,
         ),
-    }
-)
+        setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
+    ),
+    "Metrics": (
+        option(
+            "-m --metric metrics",
+            "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
+            "[default: all_retrieval]",
+            multiple=True,
+            metavar="NAME",
+        ),
+        setting("k", "Cut-offs: --k 1,3,5,10."),
+        setting("plugin"),
+    ),
+    "Gates": options.GATES,
+    "Comparison": (
+        option(
+            "--baseline",
+            "Compare with a stored run instead of the first ranking: an id, the start of an "
+            "id, a tag, or `last`.",
+            metavar="RUN",
+        ),
+        *options.REGRESSION_OPTIONS,
+    ),
+    "Results": (
+        option("-v --verbose", "Print the values of each query.", is_flag=True),
+        options.WORKBOOK,
+        options.written("html"),
+        options.written("json"),
+        options.written("rows", "Write the values of each query: .jsonl, .csv or .parquet."),
+        options.written("markdown"),
+        options.written("junit", "Write JUnit XML for CI: one test per query and metric."),
+    ),
+    "Store": (
+        option(
+            "--store",
+            "Store the run, so that you can show, report and compare it later, in a file or in "
+            "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
+            "ragstone.yaml, else .ragstone/ragstone.db.",
+            is_flag=False,
+            flag_value="",
+            metavar="[PLACE]",
+        ),
+    ),
+}
 
 
 @click.command(
@@ -181,8 +174,14 @@ def rank(given: Given) -> int:
         rows = store is not None or several or outputs.verbose or outputs.export
         rows = rows or not outputs.files.keys() <= {"json", "markdown"}
         for path in given["ranking"]:
-            with _progress(path) as on_read:
+            size = path.stat().st_size if path.is_file() else 0
+
+            def line(done: int, total: int, name: str = path.name) -> str:
+                return f"{name}: {done / total:.0%} read"
+
+            with output.progress_bar(path.name, line=line, of_bytes=True) as update:
                 name = str(path) if same_names else None
+                on_read = partial(update, total=size)
                 runs.append(evaluation.run(path, on_read, name=name, rows=rows))
         evaluated = runs[-len(given["ranking"]) :]
         compared: list[Compared] = []
@@ -222,7 +221,8 @@ def _finish(
                 console.print(names, style="bold", markup=False)
             load("reports.comparison").print_comparison(comparison, console)
             if regressions is not None and not regressions.doubts:
-                load("reports.comparison").print_regressions(regressions, console)
+                verdict = load("reports.comparison").verdict(regressions)
+                print_line(verdict, console, soft_wrap=True)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
@@ -231,15 +231,3 @@ def _finish(
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         codes.append(output.undecided("; ".join(trouble)))
     return max(*codes, *map(output.code_of_gates, evaluated), 0)  # 3 outranks 1
-
-
-@contextmanager
-def _progress(path: Path) -> Generator[Callable[[int], None], None, None]:
-    """Show how much of a file has been read; yields a function of the bytes read so far."""
-    size = path.stat().st_size if path.is_file() else 0
-
-    def line(done: int, total: int) -> str:
-        return f"{path.name}: {done / total:.0%} read"
-
-    with output.progress_bar(path.name, line=line, of_bytes=True) as update:
-        yield lambda done: update(done, size)

@@ -3,7 +3,6 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -30,53 +29,46 @@ if TYPE_CHECKING:
     from ragstone.evaluation.recorder import StoreOptions
     from ragstone.store import RunInfo, Store
 
-GROUPS: Groups = MappingProxyType(
-    {
-        "Data": (
-            option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
-            *map(setting, ("limit", "sample", "sheet", "header_row", "columns")),
-            options.CONFIG,
+GROUPS: Groups = {
+    "Data": (
+        option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
+        *map(setting, ("limit", "sample", "sheet", "header_row", "columns")),
+        options.CONFIG,
+    ),
+    "RAG system": (
+        option(
+            "--api-url",
+            f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
+            "only if the metrics need it]",
         ),
-        "RAG system": (
-            option(
-                "--api-url",
-                f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
-                "only if the metrics need it]",
-            ),
-            *map(setting, ("target", "min_similarity", "delay")),
+        *map(setting, ("target", "min_similarity", "delay")),
+    ),
+    "Metrics": (
+        setting("metrics"),
+        setting("k"),
+        option("--list-metrics", "List the metrics and exit.", is_flag=True),
+        setting("plugin"),
+    ),
+    "Judge": options.JUDGE,
+    "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
+    "Limits": (
+        *options.LIMITS,
+        *map(setting, ("workers", "engine", "batch_api", "fail_fast")),
+        option(
+            "--dry-run", "Estimate the judge's calls, tokens and cost; make no calls.", is_flag=True
         ),
-        "Metrics": (
-            setting("metrics"),
-            setting("k"),
-            option("--list-metrics", "List the metrics and exit.", is_flag=True),
-            options.PLUGIN,
+    ),
+    "Gates": (*options.GATES, options.CORRECTION[0]),
+    "Results": (*options.RESULTS, options.OTEL),
+    "Store": (
+        options.store_option(),
+        options.NO_STORE,
+        option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
+        option(
+            "--no-transcript", "Do not store the text of judge replies.", common=False, is_flag=True
         ),
-        "Judge": options.JUDGE,
-        "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
-        "Limits": (
-            *options.LIMITS,
-            *map(setting, ("workers", "engine", "batch_api", "fail_fast")),
-            option(
-                "--dry-run",
-                "Estimate the judge's calls, tokens and cost; make no calls.",
-                is_flag=True,
-            ),
-        ),
-        "Gates": (*options.GATES, options.CORRECTION[0]),
-        "Results": (*options.RESULTS, options.OTEL),
-        "Store": (
-            options.store_option(),
-            options.NO_STORE,
-            option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
-            option(
-                "--no-transcript",
-                "Do not store the text of judge replies.",
-                common=False,
-                is_flag=True,
-            ),
-        ),
-    }
-)
+    ),
+}
 
 
 @click.command(
@@ -249,7 +241,7 @@ def _is_first(place: "Store | str | Path | bool | None") -> bool:
     params=[
         click.Argument(["run"], required=False),
         option("--retry-failed", "Retry rows with failed scores.", is_flag=True),
-        options.PLUGIN,
+        setting("plugin"),
         *options.CORRECTION,
         *options.RESULTS,
         options.STORE,

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli import options, output, silent_pipes
-from ragstone.cli.options import option
+from ragstone.cli.options import option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
@@ -109,7 +109,7 @@ def show(**given: Any) -> None:
         multiple=True,
         metavar="TEXT",
     ),
-    options.PLUGIN,
+    setting("plugin"),
     option("--save keep", "Store the result as a new run.", is_flag=True),
     *(each for each in options.GATES if each.name in FLAGS),
     *options.STORED_RESULTS,
@@ -195,19 +195,14 @@ def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str
     """Delete runs and all their rows, except runs in progress."""
     if bool(runs) == (older_than is not None):
         raise UsageError("specify either runs, or --older-than AGE")
-    if older_than is not None:
-        _prune(older_than, yes, store)
+    if older_than is None:
+        with options.open_store(store) as opened:
+            run_ids = list(dict.fromkeys(stored.find_run(opened, name) for name in runs))
+            if yes or _confirmed(run_ids):
+                for run_id in run_ids:
+                    stored.delete(opened, run_id)
+                    click.echo(f"deleted {run_id}")
         return
-    with options.open_store(store) as opened:
-        run_ids = list(dict.fromkeys(stored.find_run(opened, name) for name in runs))
-        if not yes and not _confirmed(run_ids):
-            return
-        for run_id in run_ids:
-            stored.delete(opened, run_id)
-            click.echo(f"deleted {run_id}")
-
-
-def _prune(older_than: str, yes: bool, store: str | None) -> None:
     age = re.fullmatch(r"(\d{1,5})\s*([hdw])", older_than.strip())
     if age is None:
         raise UsageError(

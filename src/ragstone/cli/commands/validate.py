@@ -11,7 +11,7 @@ import click
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, strip_controls
 from ragstone.cli import UNUSABLE, options, say
-from ragstone.cli.options import option
+from ragstone.cli.options import option, setting
 from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.export import check_format, losses_in_file, texts_in, write_samples
@@ -34,9 +34,7 @@ ANSWERED = "with a RAG system's answers"
     name="validate",
     params=[
         click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
-        options.COLUMNS,
-        options.SHEET,
-        options.HEADER_ROW,
+        *map(setting, ("columns", "sheet", "header_row")),
         *options.JUDGE[:2],
         options.CONFIG,
         option(

@@ -5,14 +5,14 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -35,8 +35,6 @@ from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Correction, Score
-
-T = TypeVar("T")
 
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")  # share a scope
 STYLES = ("page.css",)
@@ -100,11 +98,10 @@ def _environment() -> Environment:
     )
     filters = (
         *(families, gaps, changed_settings, corrections, curves, figure, level),
-        *(count, formats.dollars, formats.milliseconds, formats.percent, minus),
+        *(count, formats.decimal, formats.dollars, formats.interval, formats.milliseconds),
+        *(formats.percent, minus),
     )
-    names: dict[str, object] = {each.__name__: each for each in filters}
-    names |= {"decimal": _with_minus(formats.decimal), "interval": _with_minus(formats.interval)}
-    cast("dict[str, object]", environment.filters).update(names)
+    cast("dict[str, object]", environment.filters).update({each.__name__: each for each in filters})
     drawn = charts.gauge, charts.histogram, charts.outcomes, charts.reliability
     cast("dict[str, object]", environment.globals).update(
         {each.__name__: each for each in (*drawn, formats.margin)},
@@ -123,10 +120,6 @@ def _strip_controls(value: object) -> object:
 
 def minus(text: str) -> str:
     return _MINUS.sub("\N{MINUS SIGN}", text)
-
-
-def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
-    return lambda value: minus(write(value))
 
 
 def figure(value: float | str | None, *, sign: bool = False) -> str:
