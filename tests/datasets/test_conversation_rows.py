@@ -61,7 +61,7 @@ def langchain(role: str, content: object, **more: object) -> dict[str, object]:
 )
 def test_each_turn_is_a_row_with_the_messages_before_it(row: dict[str, object]) -> None:
     first, second = read({"id": "conv-1", "level": "easy", **row})
-    assert (first.id, first.query, first.history) == ("conv-1/1", ASK["content"], ())
+    assert (first.id, first.query, first.history) == ("conv-1/1", ASK["content"], None)
     assert (first.response, first.contexts) == (TOLD["content"], (Context(text="24 months."),))
     assert (second.id, second.query, second.history) == ("conv-1/2", MORE["content"], HISTORY)
     assert (second.response, second.contexts) == ("6 months.", (Context(text="6 months."),))

@@ -251,7 +251,7 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
         ({"5": 1, 5.0: 2}, "the document '5' has two grades"),
         (True, "True is not a document id"),
         ([None], "null is not a document id"),
-        ([["a"]], "a list is not a document id"),
+        ([["a", "b"]], "a list is not a document id"),
         ([""], "a document id is blank"),
         ("[a, b]", "starts like a list but cannot be parsed"),
         ("('a' 'b')", "starts like a list but cannot be parsed"),

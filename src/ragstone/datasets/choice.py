@@ -17,6 +17,7 @@ from ragstone.datasets.columns import (
     mapping,
     plain_name,
 )
+from ragstone.datasets.number_formats import Shown
 from ragstone.datasets.table import FIRST, Table, records_in
 from ragstone.datasets.values import spelled
 from ragstone.errors import Problem, nearest
@@ -242,6 +243,6 @@ def _are_ids(values: Sequence[object]) -> bool:
             return all(isinstance(grade, int | float) for grade in item.values())
         text = str(item)
         is_short = len(text) <= LONGEST_ID and "\n" not in text and text.count(" ") < MOST_WORDS
-        return isinstance(item, str | int) and is_short
+        return isinstance(item, str | int | Shown) and is_short
 
     return all(map(is_id, _items(values)))

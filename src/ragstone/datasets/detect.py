@@ -49,6 +49,10 @@ class Shape:
         return all(not names.isdisjoint(map(plain_name, group)) for group in self.needs)
 
 
+def _or_ours(name: str, of: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((name, of, *ALIASES[of])))
+
+
 def _within(parts: Sequence[str], *fields: str) -> tuple[str, ...]:
     names = [name for of in fields for name in (of, *ALIASES[of])]
     return tuple(f"{part}.{name}" for part in parts for name in names)
@@ -108,14 +112,20 @@ SHAPES = (  # all known shapes; the first one whose needed names a file has is u
             ("user_input",),
             ("retrieved_contexts", "retrieved_context_ids", "response", "reference"),
         ),
-        columns={"contexts": ("retrieved_contexts", "contexts")},
+        columns={
+            "query": _or_ours("user_input", "query"),
+            "contexts": _or_ours("retrieved_contexts", "contexts"),
+        },
         paired={"id": "retrieved_context_ids"},
     ),
     Shape(
         "deepeval goldens or test cases",
         needs=(("input",), ("retrieval_context",)),
         columns={
+            "query": _or_ours("input", "query"),
+            "response": _or_ours("actual_output", "response"),
             "contexts": ("retrieval_context",),
+            "reference": _or_ours("expected_output", "reference"),
             "tags": ("metadata", "additional_metadata"),
         },
         joined=("contexts",),
