@@ -128,7 +128,7 @@ class Drawn:
     truth: float
     groups: NDArray[np.int64]
 
-    def labelled(self, *, transported: bool = False) -> LabelledScores:
+    def labelled(self) -> LabelledScores:
         """Return what the estimators see."""
         here, keys = self.first, self.groups.tolist()
         return LabelledScores(
@@ -138,7 +138,6 @@ class Drawn:
             human=self.labels[here],
             chances=self.chances,
             labelled=[keys[place] for place in here],
-            transported=transported,
         )
 
     @classmethod
@@ -168,13 +167,13 @@ class DrawnClaims(Drawn):
     judged: Numbers
     human: Numbers
 
-    def labelled(self, *, transported: bool = False) -> LabelledScores:
+    def labelled(self) -> LabelledScores:
         """Return the labelled claims; the rows are the units."""
         keys: list[Hashable] = np.repeat(self.first, self.sizes[self.first]).tolist()
         n, chances = len(keys), self.sizes[keys].astype(float)
         rows = range(ROWS)
         few = self.judged[:n], self.human[:n], chances
-        return LabelledScores(self.scores, rows, *few, keys, transported)
+        return LabelledScores(self.scores, rows, *few, keys)
 
 
 def claims_of_responses(cells: Cells, n: int, rng: Random) -> DrawnClaims:
@@ -325,24 +324,6 @@ def one_run(
     return run.truth, found, bool(np.any(seen.judged != seen.human))
 
 
-def transported(
-    draw: Callable[..., Drawn], cells: Cells, other: Cells, n: int, rng: Random
-) -> tuple[float, dict[str, Ends], bool]:
-    """Return the truth of one population and intervals from labels of another."""
-    here, there = draw(cells, n, rng), draw(other, n, rng).labelled()
-    run = LabelledScores(
-        here.scores,
-        range(ROWS),
-        there.judged,
-        there.human,
-        there.chances,
-        [("other", key) for key in there.labelled],
-        transported=True,
-    )
-    lee = rogan_gladen(there.human, there.judged, here.scores)
-    return cells.truth, {"corrected": corrected_mean(run).interval, "Rogan-Gladen": lee}, True
-
-
 def differing(
     cells: Cells, fixed: float, n: int, rng: Random
 ) -> tuple[float, dict[str, Ends], bool]:
@@ -396,8 +377,6 @@ def main() -> int:
             for n in sizes
         ]
 
-    good = Cells.simulated(0.87, 0.95, 0.8)
-    moved = {"better there": 0.8, "worse there": 0.95}
     # 100 rows of sources are about 33 independent ones
     tables: dict[str, tuple[float, list[tuple[str, int, Once]]]] = {
         "verdicts": (0.97, cells_of(claims, both, SIZES, verdicts=True)),
@@ -409,19 +388,6 @@ def main() -> int:
             cells_of(planned, few, (30, 100), equal=False),
         ),
         "sources of 1 to 5 rows": (1.0, cells_of(sources, few, (30, 100), equal=False)),
-        "labels of another data set (transport)": (
-            1.0,
-            [
-                (
-                    f"{name}{words}",
-                    n,
-                    partial(transported, draw, Cells.simulated(truth, 0.95, 0.8), good, n),
-                )
-                for draw, words in ((claims, ""), (claims_of_responses, ", 1 to 6 claims"))
-                for name, truth in moved.items()
-                for n in (50, 100, 200)
-            ],
-        ),
         "difference of two runs, the same questions labelled": (
             1.0,
             [

@@ -95,8 +95,13 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
         claim = run.rows[label.position].scores["faithfulness"].claims[label.claim].text
         assert label.value is not any(line in claim for line in wrong), claim
     shown = ragstone("labels", "calibrate", "last", "--name", "demo").out
-    gate = ("--calibration", "demo", "--fail-under", "faithfulness=0.8", "--gates-on", "corrected")
-    shown += ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).out
+    gate = ("--fail-under", "faithfulness=0.8")
+    assert ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).code == 0
+    assert ragstone("labels", "import", str(file), "--run", "last").code == 0
+    shown += ragstone("labels", "calibrate", "last", "--name", "demo").out
+    said = ragstone("runs", "show", "last", "--calibration", "demo", "--gates-on", "corrected")
+    assert said.code == 0
+    shown += said.out
     words = " ".join(shown.split())
     for page in ("calibration.md", "tutorials/trusted-judge.md"):
         blocks = (Path(__file__).parents[2] / "docs" / page).read_text().split("\n```")

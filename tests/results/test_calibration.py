@@ -85,7 +85,7 @@ def test_labels_correct_the_mean_of_their_run() -> None:
     # 48 of 56 are right if the judge agrees, 2 of 14 if not
     assert found.mean == pytest.approx(0.8 * 48 / 56 + 0.2 * 2 / 14, abs=0.02)
     assert found.interval[0] < 0.71 < found.interval[1]
-    assert (found.labels, found.method, found.problem) == (70, "labels of these rows", None)
+    assert (found.labels, found.problem) == (70, None)
 
 
 def test_agreement_has_a_table_and_shares() -> None:
@@ -101,27 +101,57 @@ def test_agreement_has_a_table_and_shares() -> None:
     assert sum(n for _, _, n, _ in found.reliability()) == 70
 
 
-def test_other_rows_of_the_judge_are_transported() -> None:
-    other = run(run_id="b", source={"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100})
-    found = corrected(run().calibrate(labels(70), "mine"), other)
-    assert found.method == "transported"
-    same_answers = corrected(run().calibrate(labels(70), "mine"), run(run_id="c"))
-    assert same_answers.method == "labels of these rows"
-    assert found.interval[1] - found.interval[0] > 1.1 * (
-        same_answers.interval[1] - same_answers.interval[0]
+OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
+"""The source of other answers."""
+
+
+@each_case(
+    ("labelled", "other"),
+    [
+        ({}, {"source": OTHER}),
+        ({"target": "rag"}, {"target": "rag"}),  # its answers differ between runs
+        ({"plan": {"cluster": "id", "limit": 80}}, {}),
+        ({"plan": {"columns": {"response": "a"}}}, {"plan": {"columns": {"response": "b"}}}),
+    ],
+)
+def test_labels_of_another_run_correct_nothing(
+    labelled: dict[str, Any], other: dict[str, Any]
+) -> None:
+    mine = run(**labelled)
+    calibrated = mine.calibrate(labels(70), "mine")
+    assert corrected(calibrated, mine).problem is None
+    new = run(run_id="b", **other)
+    found = corrected(calibrated, new)
+    assert (found.mean, found.interval) == (None, None)
+    what = f"its labels are of run a (data.xlsx), not of run b ({new.manifest.source.name})"
+    assert found.problem == (
+        f"{what}; label 20 to 30 rows of run b with `ragstone labels start b --n 80`, and then use "
+        "`ragstone labels calibrate b`"
     )
+    with pytest.raises(UsageError, match="calibration mine does not apply: its labels are of"):
+        calibrated.check(new.manifest)
+    with pytest.raises(UsageError, match=r"not of the new run .* run without the calibration, la"):
+        calibrated.check(new.manifest, is_new=True)
 
 
-def test_answers_of_a_target_differ_between_runs() -> None:
-    asked = run(target="rag").calibrate(labels(70), "mine")
-    assert corrected(asked, run(run_id="b", target="rag")).method == "transported"
-    assert corrected(asked, run(target="rag")).method == "labels of these rows"
+def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
+    calibrated, again = run().calibrate(labels(70), "mine"), run(run_id="c")
+    calibrated.check(again.manifest)
+    assert corrected(calibrated, again) == corrected(calibrated, run())
 
 
-def test_labels_of_the_first_rows_are_not_labels_of_all_rows() -> None:
-    first = run(plan={"cluster": "id", "limit": 80})
-    assert corrected(first.calibrate(labels(70), "mine"), run(run_id="b")).method == "transported"
-    assert corrected(first.calibrate(labels(70), "mine"), first).method == "labels of these rows"
+def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> None:
+    run().calibrate(labels(70), "mine").save()
+    gate = Gate(metric=NAME, op=">=", threshold=0.6, of="corrected")
+    plan = {"calibration": "mine", "cluster": "id", "gates": [gate]}
+    stored = run(run_id="b", source=OTHER, plan=plan)
+    summary = stored.summary()[NAME]
+    assert summary.mean == 0.8
+    assert summary.corrected is not None
+    assert summary.corrected.mean is None
+    assert stored.gates()[0].passed is None
+    assert "calibration mine cannot decide (its labels are of run a" in stored.troubles[0]
+    assert stored.to_dict()
 
 
 @each_case(
@@ -184,6 +214,16 @@ def test_a_gate_on_the_corrected_mean() -> None:
     assert "calibration mine cannot decide (its newest label" in old.troubles[0]
     plain = run(plan={"gates": [Gate(metric=NAME, op=">=", threshold=0.6, of="corrected")]})
     assert "no calibration has labels of it" in plain.troubles[0]
+
+
+def test_a_threshold_within_a_wide_interval_is_not_decided() -> None:
+    run().calibrate(labels(MIN_ROWS, wrong=2), "mine").save()
+    bounds = (0.1, 0.5, 0.9)
+    gates = [Gate(metric=NAME, op=">=", threshold=each, of="corrected") for each in bounds]
+    made = run(plan={"calibration": "mine", "cluster": "id", "gates": gates})
+    assert [gate.passed for gate in made.gates()] == [True, None, False]
+    (trouble,) = made.troubles
+    assert "the interval of the corrected mean is wide, 0." in trouble
 
 
 def test_metrics_without_a_judge_keep_their_mean() -> None:
@@ -269,26 +309,6 @@ def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
     return found
 
 
-def test_error_rates_of_claims_are_transported() -> None:
-    given = [place % 5 for place in range(40)]
-    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    calibrated = labelled.calibrate(claim_labels(given), "mine")
-    found = calibrated.metrics[NAME]
-    sensitivity, specificity = (found.share(of_human=kind) for kind in (True, False))
-    assert sensitivity is not None
-    assert specificity is not None
-    other = Runs.of(
-        {NAME: graded([3] * 50)},
-        judge_setups={NAME: "setup"},
-        plan={"cluster": "id"},
-        run_id="b",
-        source={"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 50},
-    )
-    expected = (0.75 + specificity[0] - 1) / (sensitivity[0] + specificity[0] - 1)
-    new = corrected(calibrated, other)
-    assert (new.mean, new.method) == (pytest.approx(expected), "transported")
-
-
 def test_labels_of_all_claims_give_their_mean() -> None:
     given = [place % 5 for place in range(40)]
     labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
@@ -351,14 +371,6 @@ def test_scores_without_claims_cannot_be_calibrated() -> None:
     labelled = Runs.of({NAME: made}, judge_setups={NAME: "setup"})
     with pytest.raises(UsageError, match="does not score the share of supported claims"):
         labelled.calibrate(labels(29), "mine")
-
-
-def test_other_columns_of_a_file_are_other_answers() -> None:
-    calibrated = run(plan={"cluster": "id", "columns": {"response": "a"}}).calibrate(
-        labels(70), "mine"
-    )
-    other = run(run_id="b", plan={"cluster": "id", "columns": {"response": "b"}})
-    assert corrected(calibrated, other).method == "transported"
 
 
 def test_the_larger_draw_of_two_annotators_counts() -> None:

@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.results.conftest import Runs
 
-from ragstone.results.calibration import Calibration
 from ragstone.results.comparison import (
     Comparison,
-    LabelledRun,
     compare,
     correct_changes,
     find_regressions,
@@ -61,12 +59,9 @@ PEOPLE_B = [place % 5 != 0 and place % 3 != 0 for place in range(50)]
 """People see B as worse; the judge sees it as better."""
 
 
-def compared(
-    given_a: Sequence[HumanLabel], given_b: Sequence[HumanLabel], other: Calibration | None = None
-) -> Comparison:
-    a, b = run("a", JUDGE_A), run("b", JUDGE_B)
-    sides = LabelledRun.of(a, given_a, other), LabelledRun.of(b, given_b, other)
-    return correct_changes(compare(a, b, cluster="id"), *sides)
+def compared(given_a: Sequence[HumanLabel], given_b: Sequence[HumanLabel]) -> Comparison:
+    runs = run("a", JUDGE_A), run("b", JUDGE_B)
+    return correct_changes(compare(*runs, cluster="id"), runs, (given_a, given_b))
 
 
 def found_in(comparison: Comparison) -> CorrectedDifference:
@@ -83,7 +78,7 @@ def test_labels_of_both_runs_correct_the_difference() -> None:
     assert found.mean == pytest.approx(sum(PEOPLE_B) / 50 - sum(PEOPLE_A) / 50, abs=0.04)
     assert found.interval is not None
     assert found.interval[1] < 0
-    assert (found.labels, found.transported) == ((50, 50), False)
+    assert found.labels == (50, 50)
     assert change.to_dict()["corrected"] == vars(found)
 
 
@@ -111,29 +106,10 @@ def test_without_labels_there_is_nothing_to_correct() -> None:
     assert "no labels" in find_regressions(comparison, corrected=True).doubts[0]
 
 
-def test_a_calibration_replaces_missing_labels() -> None:
-    a = run("a", JUDGE_A)
-    wrong = [value if place % 10 else not value for place, value in enumerate(JUDGE_A)]
-    other = a.calibrate(labels(wrong), "mine")
-    for own in ([], labels(PEOPLE_A)):
-        comparison = compared(own, [], other)
-        found, change = found_in(comparison), comparison.metric_changes[0]
-        assert (found.labels, found.transported) == ((N, N), True)
-        assert found.mean is not None
-        assert change.difference is not None
-        sensitivity, specificity = 64 / 72, 1
-        expected = change.difference / (sensitivity + specificity - 1)
-        assert found.mean == pytest.approx(expected, abs=0.015)
-    stale = run("b", JUDGE_B, judge="openai:gpt-4o")
-    sides = LabelledRun.of(a, labels(PEOPLE_A), other), LabelledRun.of(stale, [], other)
-    problem = found_in(correct_changes(compare(a, stale, cluster="id"), *sides)).problem
-    assert "calibration mine and run b: it is for the judge offline" in (problem or "")
-
-
 def test_labels_of_a_partial_run_have_no_place() -> None:
-    a, b = run("a", JUDGE_A), run("b", JUDGE_B, partial=True)
-    sides = LabelledRun.of(a, labels(PEOPLE_A), None), LabelledRun.of(b, labels(PEOPLE_B), None)
-    assert found_in(correct_changes(compare(a, b), *sides)).problem == "run b is partial"
+    runs = run("a", JUDGE_A), run("b", JUDGE_B, partial=True)
+    comparison = correct_changes(compare(*runs), runs, (labels(PEOPLE_A), labels(PEOPLE_B)))
+    assert found_in(comparison).problem == "run b is partial"
 
 
 def test_labels_of_claims_and_of_responses_are_not_compared() -> None:
@@ -147,8 +123,7 @@ def test_only_pairs_scored_in_both_runs_are_corrected() -> None:
     good, bad = [True] * 60, [False] * 20
     a, b = run("a", good), run("b", good + bad)
     people = labels([True] * 50)
-    sides = LabelledRun.of(a, people, None), LabelledRun.of(b, people, None)
-    found = found_in(correct_changes(compare(a, b, cluster="id"), *sides))
+    found = found_in(correct_changes(compare(a, b, cluster="id"), (a, b), (people, people)))
     assert found.mean == pytest.approx(0, abs=1e-9)
     unscored = Runs.of(
         {NAME: [*scores_of(good), *[Score.undefined("no claims")] * 20]},
@@ -156,8 +131,8 @@ def test_only_pairs_scored_in_both_runs_are_corrected() -> None:
         judge_setups={NAME: "setup"},
         plan={"cluster": "id"},
     )
-    sides = LabelledRun.of(unscored, people, None), LabelledRun.of(b, people, None)
-    found = found_in(correct_changes(compare(unscored, b, cluster="id"), *sides))
+    runs = unscored, b
+    found = found_in(correct_changes(compare(*runs, cluster="id"), runs, (people, people)))
     assert found.mean == pytest.approx(0, abs=1e-9)
 
 
@@ -172,7 +147,6 @@ def test_a_pass_mark_changes_no_corrected_difference() -> None:
         )
         for name, verdicts in (("a", JUDGE_A), ("b", JUDGE_B))
     ]
-    other = run("c", JUDGE_A).calibrate(labels(PEOPLE_A), "mine")
-    sides = [LabelledRun.of(each, [], other) for each in made]
-    found = found_in(correct_changes(compare(*made, cluster="id"), *sides))
+    people = [[replace(each, metric=marked) for each in labels(PEOPLE_A)]] * 2
+    found = found_in(correct_changes(compare(*made, cluster="id"), made, people))
     assert found.problem is None

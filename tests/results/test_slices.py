@@ -75,7 +75,7 @@ def test_rows_with_a_tag_of_their_own_each_cost_little() -> None:
     slicer = TagBreakdown()
     for number in range(20_000):
         slicer.add({f"tag {number}": "x", "kind": "ab"[number % 2]})
-    assert len(slicer._codes) == TAGS
+    assert len(slicer._rows_of) == TAGS
 
 
 FAILED = Score.failed(Cause.TIMEOUT, "late")

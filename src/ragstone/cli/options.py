@@ -29,6 +29,7 @@ from ragstone.types.config import (
     DEFAULT_STORE,
     NUMBERS_OR_NONE,
     SETTINGS,
+    Manifest,
     Plan,
     Settings,
 )
@@ -191,7 +192,9 @@ GATES = tuple(
 CORRECTION = (setting("calibration"), setting("gates_on"))
 
 
-def with_correction(plan: Plan, given: Given) -> Plan:
+def with_correction(manifest: Manifest, given: Given) -> Plan:
+    """Return the plan of a stored run, with the calibration and the kind of gates if given."""
+    plan = manifest.plan
     names = ("calibration", "gates_on")
     update = {name: value for name, value in given.items() if name in names and value}
     if on := update.get("gates_on"):
@@ -199,7 +202,9 @@ def with_correction(plan: Plan, given: Given) -> Plan:
         update["gates"] = tuple(gates)
     changed = plan.model_copy(update=update)
     if changed.calibration is not None:
-        load("results.calibration").load_calibration(changed.calibration)
+        labels = load("results.calibration").load_calibration(changed.calibration)
+        if "calibration" in update:
+            labels.check(manifest)
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
     return changed

@@ -43,6 +43,7 @@ from ragstone.judges.llm.batches import BatchRun
 from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.results.calibration import load_calibration
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store.codec import RowIndexSet, decode_row
@@ -342,13 +343,18 @@ def _target_of(
 def _recorder_of(
     options: Options, manifest: Manifest, metrics: Sequence[Metric]
 ) -> tuple[Recorder, Sequence[str]]:
+    recorder, notices = Recorder(manifest, metrics), ()
     if options.get("store") not in (None, False):
         from ragstone.evaluation.resume import open_recorder  # it loads SQLAlchemy
 
-        return open_recorder(manifest, metrics, options)
-    if "resume" in options:
+        recorder, notices = open_recorder(manifest, metrics, options)
+    elif "resume" in options:
         raise UsageError("resume= needs the store that contains the run; set store=")
-    return Recorder(manifest, metrics), ()
+    calibration = manifest.plan.calibration
+    if calibration and ("resume" not in options or "calibration" in explicit_settings(options)):
+        is_new = recorder.manifest.run_id == manifest.run_id
+        load_calibration(calibration).check(recorder.manifest, is_new=is_new)
+    return recorder, notices
 
 
 def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:

@@ -105,8 +105,6 @@ def _corrected(metric: str, found: CorrectedDifference) -> Line:
     low, high = map(signed, found.interval)
     words = f"{signed(found.mean)} corrected with labels ({low} to {high})"
     labels = f"{found.labels[0]:,} labelled rows in A and {found.labels[1]:,} in B"
-    if found.transported:
-        labels = f"{found.labels[0]:,} labelled rows of another run, transported"
     return Line(f"{metric}: {words}; {labels}")
 
 

@@ -314,10 +314,9 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
     yield Entry("95% interval, high", high, "score")
     corrected = summary.corrected
     if corrected and corrected.mean is not None and corrected.interval is not None:
-        kind = "transported labels" if corrected.method == "transported" else "labels"
         figures = corrected.mean, *corrected.interval
         for end, figure in zip(("", ", low", ", high"), figures, strict=True):
-            yield Entry(f"Corrected with {kind}{end}", figure, "score")
+            yield Entry(f"Corrected with labels{end}", figure, "score")
     yield Entry("Min Score", summary.low, "score")
     yield Entry("Max Score", summary.high, "score")
     yield Entry("Scored" if retrieval else "Valid Queries", summary.scored, "count")

@@ -278,9 +278,13 @@ def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float]
     metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
     means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
     corrections = {name: each.get("corrected") for name, each in metrics.items()}
-    corrected = {name: each["mean"] for name, each in corrections.items() if each}
-    known = {name: mean for name, mean in corrected.items() if mean is not None}
-    return means, known, sum(each.get("failed", 0) for each in metrics.values())
+    # older versions also corrected means with the labels of other runs, which proves nothing
+    corrected = {
+        name: each["mean"]
+        for name, each in corrections.items()
+        if each and each["mean"] is not None and each.get("method") != "transported"
+    }
+    return means, corrected, sum(each.get("failed", 0) for each in metrics.values())
 
 
 def print_runs(

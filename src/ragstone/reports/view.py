@@ -143,8 +143,6 @@ def correction(found: Correction) -> Iterator[Line]:
         kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
         if found.of == "responses":
             kind += "; shares of faithful responses, not mean scores"
-        if found.method == "transported":
-            kind += "; labels of another run, transported with the judge's error rates"
         words = f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f})"
         yield Line(f"{words}; judge alone {found.judge:.2f} ({kind})", label="Corrected")
     if found.problem:

@@ -100,9 +100,7 @@ class Views:
         a, b = map(self._info, names)
         if a.id == b.id:
             raise UsageError(f"A and B are the same run, {a.id}: select two different runs.")
-        comparison = compare(
-            a.id, b.id, top=EXAMPLES, calibration=self._calibration, store=self._store
-        )
+        comparison = compare(a.id, b.id, top=EXAMPLES, store=self._store)
         run_b = self._store.load(b.id)
         page = request.url_for("run", run=b.id).path
         in_b: dict[int, int] = dict(comparison.pairing.pairs.tolist())

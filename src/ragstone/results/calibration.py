@@ -1,8 +1,8 @@
 """Calibration: people's labels of a run, and the means that they correct.
 
 A judge errs, and more often in one direction. People label some rows, drawn with known chances, and
-`stats.labels` estimates the mean that they would have given all of them. Labels of another run
-count only if the judge and its prompts are the same; then they are "transported".
+`stats.labels` estimates the mean that they would have given all of them. Labels of other answers
+do not tell: how often a judge errs differs between systems.
 """
 
 import json
@@ -189,7 +189,6 @@ class MetricCalibration(FrozenModel):
         units: Sequence[int],
         *,
         keys: Sequence[Hashable] | None = None,
-        transported: bool = False,
     ) -> stats.LabelledScores:
         """Return a run's scores and these labels; `keys` are the units of the labelled rows."""
         columns: list[tuple[float, float, float]] = []
@@ -202,11 +201,11 @@ class MetricCalibration(FrozenModel):
             columns += [(*part, row.probability * len(parts)) for part in parts]
             groups += [key] * len(parts)
         judged, human, chances = np.array(columns, dtype=np.float64).T
-        return stats.LabelledScores(scores, units, judged, human, chances, groups, transported)
+        return stats.LabelledScores(scores, units, judged, human, chances, groups)
 
 
 class Calibration(FrozenModel):
-    """Labels of a run by name, with what a report needs to correct the means of other runs."""
+    """Labels of a run by name, with what a report needs to correct its means."""
 
     name: str
     run: str
@@ -292,40 +291,61 @@ class Calibration(FrozenModel):
         labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
         return labelled.get(_PASS_MARK.sub("", metric))
 
+    def of_another_run(self, manifest: Manifest, *, is_new: bool = False) -> str | None:
+        """Return that the labels are of another run, and what to do; None if they are of this one.
+
+        Another run of the same file of answers counts as this one. A new run is not stored yet.
+        """
+        answers = _answers(manifest)
+        if self.run == manifest.run_id or (answers is not None and answers == self.fingerprint):
+            return None
+        run = "last" if is_new else manifest.run_id
+        this = "the new run" if is_new else f"run {run}"
+        first = "run without the calibration, " if is_new else ""
+        return (
+            f"its labels are of run {self.run} ({self.data}), not of {this} "
+            f"({manifest.source.name}); {first}label 20 to 30 rows of {this} with `ragstone labels "
+            f"start {run} --n 80`, and then use `ragstone labels calibrate {run}`"
+        )
+
+    def check(self, manifest: Manifest, *, is_new: bool = False) -> None:
+        """Raise a UsageError if the labels are of another run."""
+        if problem := self.of_another_run(manifest, is_new=is_new):
+            raise UsageError(f"calibration {self.name} does not apply: {problem}")
+
     def correct(
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
-        found, scores, problem = self.find(metric), counts.scores[metric], None
-        if found is None:
-            kind, _ = split_threshold(metric)
-            same = [name for name in self.metrics if split_threshold(name)[0] == kind]
-            if not same:
-                return None
-            problem = f"it is for {same[0]}, with another policy or claim mode"
-        elif self.judge != manifest.judge:
-            problem = f"it is for the judge {self.judge}, and this run used {manifest.judge}"
-        elif found.setup != manifest.judge_setups.get(metric, ""):
-            problem = f"it is for other prompts or settings of the judge {self.judge}"
+        found, scores = self.find(metric), counts.scores[metric]
+        kind, _ = split_threshold(metric)
+        same = [name for name in self.metrics if split_threshold(name)[0] == kind]
+        if not same:
+            return None
+        problem = self.of_another_run(manifest)
+        if problem is None:
+            other = ""
+            if found is None:
+                other = f"{same[0]}, with another policy or claim mode"
+            elif self.judge != manifest.judge:
+                other = f"the judge {self.judge}, and this run used {manifest.judge}"
+            elif found.setup != manifest.judge_setups.get(metric, ""):
+                other = f"other prompts or settings of the judge {self.judge}"
+            if other:
+                problem = f"it is for {other}; label rows of this run"
+            elif not scores.values:
+                problem = "no row was scored"
         if found is None or problem:
-            return Correction(
-                calibration=self.name, problem=f"{problem}; label a run like this one"
-            )
-        if not scores.values:
-            return Correction(calibration=self.name, problem="no row was scored")
-        same_data = self.fingerprint is not None and self.fingerprint == _answers(manifest)
-        # labels of other answers tell only how often the judge errs (record 0060)
-        own = same_data or self.run == manifest.run_id
+            return Correction(calibration=self.name, problem=problem)
         groups = scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()
         values = np.frombuffer(scores.values)
-        result = stats.corrected_mean(found.scores(values, units, transported=not own))
+        result = stats.corrected_mean(found.scores(values, units))
         return Correction(
             calibration=self.name,
             mean=result.mean,
             interval=result.interval,
             judge=float((values if found.of == "claims" else values == 1).mean()),
             labels=len(found.rows),
-            method="labels of these rows" if own else "transported",
             of=found.of,
             problem=self._reason_unusable(found, manifest, np.frombuffer(scores.whole)),
             reliability=tuple(found.reliability()),

@@ -495,38 +495,18 @@ def find_regressions(
     return Regressions(tuple(doubts), beyond, within, corrected)
 
 
-@dataclass(frozen=True)
-class LabelledRun:
-    """A run, its own labels if it has any, and others for its judge."""
-
-    run: Run
-    own: Calibration | None
-    other: Calibration | None
-
-    @classmethod
-    def of(cls, run: Run, labels: Sequence[HumanLabel], other: Calibration | None) -> "LabelledRun":
-        own = None
-        with suppress(UsageError):
-            own = run.calibrate(labels, "") if labels else None
-        return cls(run, own, other)
-
-    def problem(self, metric: str) -> str | None:
-        """Return why the other labels cannot correct a metric; None if they can."""
-        name, found = self.run.manifest.run_id, self.own and self.own.find(metric)
-        number = len(found.rows) if found else 0
-        if self.other is None:
-            rows = count(number, "labelled row")
-            enough = number >= MIN_ROWS
-            return None if enough else f"run {name} has {rows}, and {MIN_ROWS} are needed"
-        corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
-        problem = corrected.problem if corrected else f"it has no labels of {metric}"
-        return problem and f"calibration {self.other.name} and run {name}: {problem}"
-
-
-def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
-    """Correct differences by the runs' own labels if both have enough, else by the other labels."""
+def correct_changes(
+    comparison: Comparison, runs: Sequence[Run], labels: Sequence[Sequence[HumanLabel]]
+) -> Comparison:
+    """Correct the differences between judged metrics of two runs by the labels of both."""
+    sides: list[Calibration | None] = []
+    for run, given in zip(runs, labels, strict=True):
+        side = None
+        with suppress(UsageError):  # no labels, or none that can be compared
+            side = run.calibrate(given, "")
+        sides.append(side)
     changes = (
-        replace(change, corrected=_corrected(comparison, change.metric, a, b))
+        replace(change, corrected=_corrected(comparison, change.metric, sides))
         if change.judged
         else change
         for change in comparison.metric_changes
@@ -535,17 +515,16 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
 
 
 def _corrected(
-    comparison: Comparison, metric: str, a: LabelledRun, b: LabelledRun
+    comparison: Comparison, metric: str, sides: Sequence[Calibration | None]
 ) -> CorrectedDifference | None:
-    own = [side.own and side.own.find(metric) for side in (a, b)]
-    other = [side.other and side.other.find(metric) for side in (a, b)]
-    if not any((*own, *other)):
+    labels = [side and side.find(metric) for side in sides]
+    if not any(labels):
         return None
     problems = [f"run {run} is partial" for run in comparison.partial]
-    transported = not all(found and len(found.rows) >= MIN_ROWS for found in own)
-    if transported:
-        problems += filter(None, (side.problem(metric) for side in (a, b)))
-    labels = other if transported else own
+    for run, found in zip((comparison.a, comparison.b), labels, strict=True):
+        if (number := len(found.rows) if found else 0) < MIN_ROWS:
+            labelled = count(number, "labelled row")
+            problems.append(f"run {run} has {labelled}, and {MIN_ROWS} are needed")
     if len({found.of for found in labels if found}) > 1:
         problems.append("one run has labels of claims, the other of whole responses")
     scores, groups = comparison.scores[metric], comparison.grouping.labels
@@ -561,9 +540,8 @@ def _corrected(
         keys: list[tuple[str, int]] = []
         for row in found.rows:  # a labelled row of a pair has the unit of the pair
             at = row.position  # also its place, because the run is complete
-            pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
-            keys.append(("other", row.group) if transported else pair)
-        made.append(found.scores(numbers, units, keys=keys, transported=transported))
+            keys.append(("pair", unit_at[at]) if at in unit_at else ("row", at))
+        made.append(found.scores(numbers, units, keys=keys))
     result = corrected_difference(*made)
     of_a, of_b = (len(found.rows) for found in labels if found)
-    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported)
+    return CorrectedDifference(result.mean, result.interval, (of_a, of_b))

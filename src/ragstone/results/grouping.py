@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -28,57 +29,58 @@ class RowKeys:
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
         kinds = ("query", "contexts") if cluster is None else (cluster,)
-        self._hashes = {kind: array("q") for kind in kinds if kind != INDEPENDENT}
-        self._sources: dict[str, array[int]] = {}
-        self._kinds: dict[str, str] = {}
+        self._kinds = tuple(kind for kind in kinds if kind != INDEPENDENT)
+        self._hashes = {kind: array("q") for kind in self._kinds}  # further ones are by tag
         self._rows = 0
 
     @property
     def keys(self) -> Mapping[str, Sequence[Keys]]:
-        found = {kind: [np.frombuffer(hashes, np.int64)] for kind, hashes in self._hashes.items()}
-        for tag, hashes in sorted(self._sources.items()):
-            missing = self._rows - len(hashes)
-            padded = np.pad(np.frombuffer(hashes, np.int64), (0, missing))
-            found.setdefault(self._kind(tag), []).append(padded)
+        found: dict[str, list[Keys]] = {}
+        for name in (*self._kinds, *sorted(self._hashes.keys() - self._kinds)):
+            kind = name if name in self._kinds else _kind(name)
+            found.setdefault(kind, []).append(np.frombuffer(self._filled(name), np.int64))
         return found
 
     def add(self, query: str, contexts: Sequence[Context] | None, tags: Tags) -> None:
-        self._rows += 1
         if self.cluster is not None:
-            for tag, hashes in self._hashes.items():
-                label = tags.get(tag)
-                hashes.append(0 if label is None else _number(_digest(str(label))))
-            return
-        self._hashes["query"].append(_number(_digest(query.strip())))
-        texts = {_digest(text) for each in contexts or () if (text := each.text or each.id)}
-        all_of_them = blake2b(b"".join(sorted(texts)), digest_size=8).digest()
-        self._hashes["contexts"].append(_number(all_of_them) if texts else 0)
-        for tag, value in tags.items():
-            if value not in (None, "") and self._kind(tag):
-                hashes = self._sources.setdefault(tag, array("q"))
-                hashes.extend([0] * (self._rows - 1 - len(hashes)))
-                hashes.append(_number(_digest(str(value))))
+            label = tags.get(self.cluster)
+            if self._kinds and label is not None:
+                self._filled(self.cluster).append(_number(_digest(str(label))))
+        else:
+            self._filled("query").append(_number(_digest(query.strip())))
+            if texts := {
+                _digest(text) for each in contexts or () if (text := each.text or each.id)
+            }:
+                all_of_them = blake2b(b"".join(sorted(texts)), digest_size=8).digest()
+                self._filled("contexts").append(_number(all_of_them))
+            for tag, value in tags.items():
+                if value not in (None, "") and _kind(tag):
+                    self._filled(tag).append(_number(_digest(str(value))))
+        self._rows += 1
 
     def merge(self, other: "RowKeys") -> None:
-        for kind, hashes in self._hashes.items():
-            hashes += other._hashes[kind]
-        for tag, more in other._sources.items():
-            hashes = self._sources.setdefault(tag, array("q"))
-            hashes.extend([0] * (self._rows - len(hashes)))
-            hashes += more
+        for name, more in other._hashes.items():
+            self._filled(name).extend(more)
         self._rows += other._rows
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        for hashes in (*self._hashes.values(), *self._sources.values()):
-            hashes.extend([0] * (self._rows - len(hashes)))
+        for name in self._hashes:
+            hashes = self._filled(name)
             hashes[:] = array("q", np.frombuffer(hashes, np.int64)[order].tobytes())
 
-    def _kind(self, tag: str) -> str:
-        if tag not in self._kinds:
-            plain = "".join(filter(str.isalnum, tag.casefold()))
-            other = "conversation" if plain in CONVERSATIONS else ""
-            self._kinds[tag] = "source" if plain in SOURCES else other
-        return self._kinds[tag]
+    def _filled(self, name: str) -> "array[int]":
+        """Return the hashes of all rows so far; those since the last one have none, which is 0."""
+        hashes = self._hashes.setdefault(name, array("q"))
+        hashes.extend([0] * (self._rows - len(hashes)))
+        return hashes
+
+
+@lru_cache(maxsize=1000)
+def _kind(tag: str) -> str:
+    """Return what a tag names: `source`, `conversation`, or nothing that rows may share."""
+    plain = "".join(filter(str.isalnum, tag.casefold()))
+    other = "conversation" if plain in CONVERSATIONS else ""
+    return "source" if plain in SOURCES else other
 
 
 def _digest(text: str) -> bytes:

@@ -217,7 +217,6 @@ class CorrectedDifference:
     mean: float | None = None
     interval: tuple[float, float] | None = None
     labels: tuple[int, int] = (0, 0)
-    transported: bool = False
     problem: str | None = None
 
 

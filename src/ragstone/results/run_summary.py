@@ -28,7 +28,6 @@ from ragstone.types.score import MetricInfo
 MOST = 20  # different values of a tag; a tag with more values distinguishes rows, not kinds of rows
 TAGS = 100  # tags that are counted; each row may have a tag of its own
 LONGEST = 80  # characters of a value; a longer value is a text, not a kind
-_NONE = -1
 
 
 class Slice(TypedDict):
@@ -43,7 +42,7 @@ class Slices(TypedDict):
 
 
 class TagBreakdown:
-    """Stores each row's value of each tag, as a small number.
+    """Stores which rows have each value of each tag.
 
     Tags with too many values are dropped. Of too many tags, the first in alphabetical order are
     counted, so that the order of the rows does not matter.
@@ -51,75 +50,52 @@ class TagBreakdown:
 
     def __init__(self) -> None:
         self._rows = 0
-        self._known: dict[str, dict[str, int]] = {}
-        self._codes: dict[str, array[int]] = {}
+        # the rows, as int32, by tag and value; None for a dropped tag
+        self._rows_of: dict[str, dict[str, array[int]] | None] = {}
 
     def add(self, tags: Mapping[str, object]) -> None:
         for tag, value in tags.items():
-            if tag not in self._known:
-                self._start(tag)
-            if tag not in self._codes:
-                continue
             text = "" if value is None else tag_text(value)
-            code = self._code(tag, text) if text.strip() else _NONE
-            if code is not None:
-                self._fill(tag)
-                self._codes[tag].append(code)
+            self._extend(tag, {text: (self._rows,)} if text.strip() else {})
         self._rows += 1
 
     def merge(self, other: "TagBreakdown") -> None:
-        for tag, known in other._known.items():
-            if tag not in self._known:
-                self._start(tag)
-            if tag not in self._codes:
-                continue
-            codes = [self._code(tag, text) for text in known] if tag in other._codes else [None]
-            if None in codes:
-                self._codes.pop(tag, None)
-                continue
-            self._fill(tag)
-            renumbered = np.array([*codes, _NONE], dtype=np.int8)  # the code of none is the last
-            found = renumbered[np.frombuffer(other._codes[tag], dtype=np.int8)]
-            self._codes[tag].frombytes(found.tobytes())
+        for tag, values in other._rows_of.items():
+            moved = None
+            if values is not None:
+                moved = {text: [self._rows + row for row in rows] for text, rows in values.items()}
+            self._extend(tag, moved)
         self._rows += other._rows
 
-    def _start(self, tag: str) -> None:
-        if len(self._known) == TAGS:
-            last = max(self._known)
+    def _extend(self, tag: str, more: Mapping[str, Iterable[int]] | None) -> None:
+        if tag not in self._rows_of and len(self._rows_of) == TAGS:
+            last = max(self._rows_of)
             if tag > last:
                 return
-            del self._known[last]
-            self._codes.pop(last, None)
-        self._known[tag] = {}
-        self._codes[tag] = array("b")
-
-    def _code(self, tag: str, text: str) -> int | None:
-        """Return the code of a value; None if that drops the tag, because it has too many."""
-        known = self._known[tag]
-        if text not in known and (len(known) == MOST or len(text) > LONGEST):
-            self._codes.pop(tag, None)
-            return None
-        return known.setdefault(text, len(known))
-
-    def _fill(self, tag: str) -> None:
-        """Note that the rows since the last one with the tag have no value of it."""
-        codes = self._codes[tag]
-        codes.extend(array("b", [_NONE]) * (self._rows - len(codes)))
+            del self._rows_of[last]
+        known = self._rows_of.setdefault(tag, {})
+        if known is None or more is None:
+            self._rows_of[tag] = None
+            return
+        for text, rows in more.items():
+            if text not in known and (len(known) == MOST or len(text) > LONGEST):
+                self._rows_of[tag] = None
+                return
+            known.setdefault(text, array("i")).extend(rows)
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        for tag, codes in self._codes.items():
-            self._fill(tag)
-            codes[:] = array("b", np.frombuffer(codes, np.int8)[order].tobytes())
+        places = np.argsort(order).astype(np.int32)
+        for values in self._rows_of.values():
+            for rows in (values or {}).values():
+                rows[:] = array("i", places[np.frombuffer(rows, np.int32)].tobytes())
 
     def rows_by_value(self, tag: str) -> list[tuple[str, NDArray[np.bool_]]]:
         """Return the values of a tag and which rows have them; none unless some rows share one."""
-        values = self._known.get(tag, {})
-        if len(values) < 2 or tag not in self._codes:
+        values = self._rows_of.get(tag) or {}
+        if len(values) < 2 or all(len(rows) == 1 for rows in values.values()):
             return []
-        self._fill(tag)
-        of_row = np.frombuffer(self._codes[tag], dtype=np.int8)
-        found = [(value, of_row == code) for value, code in sorted(values.items())]
-        return found if any(rows.sum() > 1 for _, rows in found) else []
+        every = np.arange(self._rows)
+        return [(value, np.isin(every, rows)) for value, rows in sorted(values.items())]
 
 
 @dataclass(frozen=True)

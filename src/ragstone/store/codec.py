@@ -205,7 +205,7 @@ class RowIndexSet(Collection[int]):
         return (place for place, flag in enumerate(self._flags) if flag)
 
 
-COUNTS_VERSION = f"{version('ragstone')}+2"
+COUNTS_VERSION = f"{version('ragstone')}+3"
 """Other versions may count otherwise. Increase the number when a counted class changes."""
 
 _OBJECTS: Mapping[str, type] = {

@@ -19,8 +19,7 @@ from sqlalchemy import Connection, and_, func, literal, or_, select
 from ragstone._internal.files import check_file, write_file
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError, nearest
-from ragstone.results.calibration import load_calibration
-from ragstone.results.comparison import TOP, Comparison, LabelledRun, correct_changes
+from ragstone.results.comparison import TOP, Comparison, correct_changes
 from ragstone.results.comparison import compare as compare_runs
 from ragstone.results.run import Run
 from ragstone.store import database, reader
@@ -31,6 +30,7 @@ from ragstone.store.reader import RunInfo, format_time, manifest_text
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
 from ragstone.types.config import Manifest
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 from ragstone.types.score import State
 
@@ -75,7 +75,6 @@ def compare(
     metrics: str | Sequence[str] = (),
     cluster: str | None = None,
     top: int = TOP,
-    calibration: str | None = None,
     store: Store | str | Path | None = None,
 ) -> Comparison:
     """Compare two runs, sample by sample; gains and drops are those of `b` relative to `a`.
@@ -84,30 +83,32 @@ def compare(
     `last`. `store` is where those are (default: `.ragstone/ragstone.db`). `metrics` restricts the
     comparison; parameters may be left out. `cluster` is a tag that groups rows; `id` groups none.
     `top` (at least 0) is the number of samples and claims to list of each kind. Labels of runs
-    given by name, and those of the calibration of this name, correct judged metrics.
+    given by name correct judged metrics.
 
     Raises:
         UsageError: a run is not found, both are the same, or an option is invalid.
     """
-    other = load_calibration(calibration) if calibration else None
-    labelled: list[LabelledRun] = []
+    runs: list[Run] = []
+    labels: list[Sequence[HumanLabel]] = []
     with ExitStack() as stack:
         if not isinstance(store, Store) and (isinstance(a, str) or isinstance(b, str)):
             store = stack.enter_context(Store.open(store, reading=True))
         for each in (a, b):
             if isinstance(each, Run):
-                labelled.append(LabelledRun.of(each, (), other))
+                runs.append(each)
+                labels.append(())
                 continue
             assert isinstance(store, Store)
             name = find_run(store, each)
-            labelled.append(LabelledRun.of(store.load(name), store.labels(name), other))
-        one, two = (found.run for found in labelled)
+            runs.append(store.load(name))
+            labels.append(store.labels(name))
+        one, two = runs
         if one.manifest.run_id == two.manifest.run_id:
             name = one.manifest.run_id
             raise UsageError(f"a and b are the same run, {name}; pass two different runs")
         names = [metrics] if isinstance(metrics, str) else metrics
         comparison = compare_runs(one, two, metrics=names, cluster=cluster, top=top)
-        return correct_changes(comparison, *labelled)
+        return correct_changes(comparison, runs, labels)
 
 
 def resume(store: Store, manifest: Manifest) -> None:

@@ -132,7 +132,6 @@ class Correction(FrozenModel):
         mean: the mean that people would have given; None if it cannot be estimated.
         judge: the judge's figure for the same thing.
         labels: number of labelled rows.
-        method: whether the labels are of these rows, or transported from others.
         of: what was labelled; for responses, the mean is the share of faithful ones.
         problem: why no gate may rest on it; None if one may.
         reliability: (low, high, claims, those that people support) by the judge's probability.
@@ -143,7 +142,6 @@ class Correction(FrozenModel):
     interval: tuple[float, float] | None = None
     judge: float | None = None
     labels: int = 0
-    method: Literal["labels of these rows", "transported"] | None = None
     of: Literal["claims", "responses"] = "claims"
     problem: str | None = None
     reliability: tuple[tuple[float, float, int, int], ...] = ()

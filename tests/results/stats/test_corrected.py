@@ -5,7 +5,6 @@ import pytest
 from numpy.typing import NDArray
 
 from ragstone.results.stats.labels import (
-    Corrected,
     LabelledScores,
     corrected_difference,
     corrected_mean,
@@ -21,7 +20,6 @@ def run(
     *,
     chances: Numbers | None = None,
     units: int = 1,
-    transported: bool = False,
 ) -> LabelledScores:
     """Return a run whose first rows are labelled; `units` rows in a row are alike."""
     return LabelledScores(
@@ -31,7 +29,6 @@ def run(
         human=human,
         chances=np.ones(len(judged)) if chances is None else chances,
         labelled=[place // units for place in range(len(judged))],
-        transported=transported,
     )
 
 
@@ -46,10 +43,6 @@ def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> tuple[Numbers, 
 
 def judged_yes(yes: int, n: int) -> Numbers:
     return np.repeat([1.0, 0.0], [yes, n - yes])
-
-
-def middle(found: Corrected) -> Numbers:
-    return np.array([found.interval[0], found.mean, found.interval[1]])
 
 
 def test_verdicts_are_post_stratified() -> None:
@@ -76,23 +69,6 @@ def test_an_interval_never_collapses() -> None:
     low, high = corrected_mean(run(np.ones(500), np.ones(30), np.ones(30))).interval
     assert 0.85 < low < 0.95
     assert 0.99 < high <= 1
-
-
-def test_labels_of_other_rows_are_transported() -> None:
-    # sensitivity 0.9, specificity 0.8: a mean of 0.62 comes from 0.6
-    judged, human = table(900, 200, 100, 800)
-    found = corrected_mean(run(judged_yes(62_000, 100_000), judged, human, transported=True))
-    assert found.mean == pytest.approx(0.6, abs=0.01)
-    # the variance of Rogan and Gladen (1978)
-    variance = (0.6**2 * 0.09 + 0.4**2 * 0.16) / 1000 + 0.62 * 0.38 / 100_000
-    half = 1.96 * variance**0.5 / 0.7
-    assert middle(found)[::2] == pytest.approx([0.6 - half, 0.6 + half], abs=0.003)
-
-
-def test_scores_that_say_nothing_cannot_be_transported() -> None:
-    judged, human = table(25, 25, 25, 25)
-    low, high = corrected_mean(run(judged_yes(500, 1000), judged, human, transported=True)).interval
-    assert high - low > 0.9
 
 
 def test_graded_scores_are_a_regression() -> None:

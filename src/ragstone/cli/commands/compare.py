@@ -9,16 +9,15 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by
 from ragstone.cli.output import check_files, code_of, regression_limits, regressions_in
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, verdict
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_line
-from ragstone.results.calibration import load_calibration
-from ragstone.results.comparison import TOP, LabelledRun, compare, correct_changes
-from ragstone.store import find_run
+from ragstone.results.comparison import TOP
+from ragstone.store.runs import compare, find_run
 
 
 @click.command(
@@ -45,9 +44,6 @@ from ragstone.store import find_run
             choices=["mean", "corrected"],
             default="mean",
         ),
-        setting(
-            "calibration", "Labels of a calibration, if one of the runs has too few of its own."
-        ),
         option("--json", "Write the comparison as JSON.", path="FILE|-"),
         option("--markdown", "Write the report as Markdown.", path="FILE|-"),
         STORE,
@@ -68,7 +64,6 @@ def command(**given: Any) -> None:
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
     limits = regression_limits(given)
-    other = load_calibration(given["calibration"]) if given["calibration"] else None
     with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
         if given["b"]:
@@ -83,12 +78,8 @@ def command(**given: Any) -> None:
                 raise UsageError(f"A is the newest finished run, {a}; specify B")
         read = read_by(store, *map(store.info, (a, b)))
         check_files(json=given["json"], markdown=given["markdown"], inputs=read)
-        runs = store.load(a), store.load(b)
-        comparison = compare(
-            *runs, metrics=given["metric"], cluster=given["cluster"], top=given["top"]
-        )
-        labelled = [LabelledRun.of(run, store.labels(run.manifest.run_id), other) for run in runs]
-        comparison = correct_changes(comparison, *labelled)
+        chosen = {name: given[name] for name in ("cluster", "top")}
+        comparison = compare(a, b, metrics=given["metric"], **chosen, store=store)
     by_labels = given["gates_on"] == "corrected"
     found = regressions_in(comparison, limits, corrected=by_labels)
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8

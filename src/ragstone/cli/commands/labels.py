@@ -295,14 +295,13 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
 def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None:
     """Compare the judge of a run with people's labels, and save a calibration.
 
-    Prints how often judge and people agree, and the mean that people would have given. Other runs
-    of the same judge use the calibration with --calibration NAME.
+    Prints how often judge and people agree, and the mean that people would have given. Reports of
+    the run show that mean with --calibration NAME, and its gates can test it.
 
     \b
     ragstone labels calibrate last
     ragstone labels calibrate last --name support --json calibration.json
-    ragstone run new.jsonl -m faithfulness --calibration support \\
-      --fail-under faithfulness=0.8 --gates-on corrected
+    ragstone runs show last --calibration support --gates-on corrected
     """
     with options.open_run(store, run) as (opened, info):
         check_files(json=file, inputs=options.read_by(opened, info))

@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
             is_flag=True,
         ),
         option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
-        setting("calibration", "Correct means and differences with the labels of a calibration."),
+        setting("calibration", "Correct the means of the run that this calibration was made from."),
         STORE,
     ],
     epilog=f"{RUN} Without it, the page lists all runs.",
@@ -58,8 +58,7 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
                 "texts without a password; add --expose to allow this"
             )
         say(f"Warning: anyone who can reach {host} can read all runs here, without a password.")
-    if calibration:
-        load_calibration(calibration)
+    labels = load_calibration(calibration) if calibration else None
 
     def ready(url: str) -> None:
         click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
@@ -67,7 +66,12 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
             Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     with open_store(given["store"], reading=True) as opened:
-        path = f"/runs/{find_run(opened, run)}" if run else "/"
+        path = "/"
+        if run:
+            run_id = find_run(opened, run)
+            if labels:
+                labels.check(opened.info(run_id).manifest)
+            path = f"/runs/{run_id}"
         with listen(host, given["port"]) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound, calibration=calibration)

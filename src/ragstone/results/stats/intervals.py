@@ -159,6 +159,17 @@ class Distinct(NamedTuple):
         means, place, counts = np.unique(groups.means, return_inverse=True, return_counts=True)
         return cls(means, counts, np.bincount(place, weights=groups.sizes) / counts)
 
+    @classmethod
+    def of_sums(cls, sums: ExactSums) -> Self:
+        """Count the least and the greatest value, and all that lie between as their mean."""
+        n_most = 0 if sums.least == sums.most else sums.n_most
+        rest = sums.n - sums.n_least - n_most
+        rest_sum = sums.first - sums.n_least * exact(sums.least) - n_most * exact(sums.most)
+        means = np.array([sums.least, rest_sum / (max(rest, 1) << UNIT), sums.most])
+        counts = np.array([sums.n_least, rest, n_most])
+        some = counts > 0
+        return cls(means[some], counts[some], np.ones(3)[some])
+
 
 def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
     """Return the interval of the mean of few values in a finite range.
@@ -260,73 +271,51 @@ def mean_interval(
     The interval contains the mean and stays in the range, which is widened to the values. More than
     LARGE independent values are only summed: their sums give the same interval as the values.
     """
+    groups = None
     if isinstance(values, ExactSums):
-        if values.n <= LARGE:
-            raise ValueError(f"an interval of {values.n} values needs more than their sums")
-        return _interval_of_many(values, low, high, level)
-    if len(values) < 2:
-        return None
-    many = clusters is None and len(values) > LARGE
-    groups = None if many else Clusters.of(values, clusters)
-    if groups is None or (groups.alone and groups.count > LARGE):
-        return _interval_of_many(ExactSums.of(values), low, high, level)
-    data = np.asarray(values, dtype=np.float64)
-    least, most = float(data.min()), float(data.max())
-    low, high = min(low, least), max(high, most)
-    finite = math.isfinite(high - low)
-    if groups.count < 2 or (least == most and (not finite or low < least < high)):
-        return None
-    if not groups.alone:
-        gains = np.abs(groups.totals - groups.mean * groups.sizes)
-        if least < most and gains.max() <= 1e-12 * np.abs(data).sum():
+        sums = values
+        if sums.n <= LARGE:
+            raise ValueError(f"an interval of {sums.n} values needs more than their sums")
+    else:
+        sums = ExactSums.of(values)
+        if sums.n < 2:
             return None
-    off_low, off_high = int(np.sum(groups.means > low)), int(np.sum(groups.means < high))
-    if finite and (least == most or (groups.alone and off_low + off_high == groups.count)):
-        ends = _interval_at_ends(groups.count - off_high, groups.count, low, high, level)
-    elif groups.count < FEW:
-        ends = bounded(Distinct.of(groups), low, high, level) if finite else student(groups, level)
-    else:
-        ends = bca(groups, level)
-        if finite and min(off_low, off_high) < FEW_OFF_THE_END:
-            safe = bounded(Distinct.of(groups), low, high, level)
-            ends = _widen(ends, safe, off_low, off_high)
-    return max(low, min(ends[0], groups.mean)), min(high, max(ends[1], groups.mean))
-
-
-def _interval_of_many(sums: ExactSums, low: float, high: float, level: float) -> Ends | None:
-    n, least, most, mean = sums.n, sums.least, sums.most, sums.mean
-    low, high = min(low, least), max(high, most)
-    finite = math.isfinite(high - low)
-    if least == most and (not finite or low < least < high):
+        if clusters is not None or sums.n <= LARGE:
+            groups = Clusters.of(values, clusters)
+            if groups.alone and groups.count > LARGE:
+                groups = None
+    n = groups.count if groups else sums.n
+    low, high = min(low, sums.least), max(high, sums.most)
+    finite, equal = math.isfinite(high - low), sums.least == sums.most
+    if n < 2 or (equal and not (finite and sums.least in (low, high))):
         return None
-    off_low = n - sums.n_least if least == low else n
-    off_high = n - sums.n_most if most == high else n
-    if finite and (least == most or off_low + off_high == n):
-        ends = _interval_at_ends(n - off_high, n, low, high, level)
+    if groups and not groups.alone and not equal:
+        gains = np.abs(groups.totals - groups.mean * groups.sizes)
+        if gains.max() <= 1e-12 * np.abs(np.asarray(values)).sum():
+            return None
+    distinct = Distinct.of(groups) if groups else Distinct.of_sums(sums)
+    off_low = int(distinct.counts[distinct.means > low].sum())
+    off_high = int(distinct.counts[distinct.means < high].sum())
+    is_share = off_low + off_high == n and (not groups or groups.alone)
+    if finite and (equal or is_share):
+        share = proportion_interval(n - off_high, n, level)
+        ends = low + share[0] * (high - low), low + share[1] * (high - low)
+    elif groups and n < FEW:
+        ends = bounded(distinct, low, high, level) if finite else student(groups, level)
     else:
-        ends = _expanded(mean, sums.error, sums.acceleration, _reach(n, level))
+        ends = (
+            bca(groups, level)
+            if groups
+            else _expanded(sums.mean, sums.error, sums.acceleration, _reach(n, level))
+        )
         if finite and min(off_low, off_high) < FEW_OFF_THE_END:
-            # At most one value is neither the least nor the greatest: that is what is left.
-            ends_sum = sums.n_least * exact(least) + sums.n_most * exact(most)
-            means = np.array([least, (sums.first - ends_sum) / (1 << UNIT), most])
-            counts = np.array([sums.n_least, n - sums.n_least - sums.n_most, sums.n_most])
-            some = counts > 0
-            safe = bounded(Distinct(means[some], counts[some], np.ones(3)[some]), low, high, level)
-            ends = _widen(ends, safe, off_low, off_high)
-    return max(low, min(ends[0], mean)), min(high, max(ends[1], mean))
-
-
-def _interval_at_ends(right: int, n: int, low: float, high: float, level: float) -> Ends:
-    share = proportion_interval(right, n, level)
-    return low + share[0] * (high - low), low + share[1] * (high - low)
-
-
-def _widen(ends: Ends, safe: Ends, off_low: int, off_high: int) -> Ends:
-    # the few values off one end hardly show how far the mean may be from it
-    return (
-        min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
-        max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
-    )
+            # the few values off one end hardly show how far the mean may be from it
+            safe = bounded(distinct, low, high, level)
+            ends = (
+                min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
+                max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
+            )
+    return max(low, min(ends[0], sums.mean)), min(high, max(ends[1], sums.mean))
 
 
 def bounds(

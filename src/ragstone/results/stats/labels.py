@@ -14,7 +14,8 @@ from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effecti
 MIN_CLAIMS = 5  # claims that are drawn from each stratum on average, if it has so many
 DRAWS = 10_000  # posterior draws of a corrected mean
 PRIOR = 0.5  # labels that each extreme score with each extreme label is worth (Jeffreys)
-_CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
+_CORNERS = np.array([[1.0, f, y, f * y, f * f] for f in (0.0, 1.0) for y in (0.0, 1.0)])
+_SUMS = _CORNERS.shape[1]
 FOLDS = 5
 THRESHOLD_DRAWS = 2000
 MIN_OF_EACH_KIND = 5  # labels of each kind that a threshold needs
@@ -81,7 +82,7 @@ class SamplingPlan:
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """Scores of a judge in [0, 1] of all rows, and the labels of some of the rows."""
+    """Scores of a judge in [0, 1] of all rows, and the labels of some of them."""
 
     scores: Numbers
     units: Sequence[Hashable]  # keys of all rows; those of dependent rows are equal
@@ -89,7 +90,6 @@ class LabelledScores:
     human: Numbers  # and by their labels
     chances: Numbers  # of each labelled row to be drawn, in (0, 1]
     labelled: Sequence[Hashable]  # keys of the labelled rows, like `units`
-    transported: bool = False  # the labels are of other rows than the scores
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,9 @@ class Corrected:
 def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
     """Return the mean that people would have given all rows, and its interval.
 
-    If the labelled rows are a part of the run, their labels are regressed on the judge's scores,
-    and the line is read at the mean score of all rows. For scores of 0 and 1 this is
-    post-stratification by the judge's verdict. For labels of other rows (`transported`), the
-    scores are regressed on the labels and the line is inverted; for scores of 0 and 1 this is
-    Rogan and Gladen's estimate, with the errors of sensitivity, specificity and of the mean score.
-    The latter assumes that the judge errs as often on these rows as on those, the former nothing.
+    The labels are regressed on the judge's scores, and the line is read at the mean score of all
+    rows. For scores of 0 and 1 this is post-stratification by the judge's verdict. It assumes
+    nothing about the judge, but the labelled rows must be a part of the run.
 
     The mean is the value of that line, limited to the interval. The interval has the quantiles of
     a posterior: rows get random weights, and four pseudo-rows, each worth PRIOR trials, let any
@@ -117,8 +114,8 @@ def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
 
     Sources: Cochran, Sampling Techniques (1977), 12.6 (regression in double sampling); Chen et al.
     (2026), arXiv 2601.05420 (for 0 and 1 it is efficient); Rubin, The Bayesian Bootstrap (1981);
-    Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001); Lee et al.
-    (2025), arXiv 2511.21140 (Rogan-Gladen with both errors); Kish, Survey Sampling (1965), 11.7.
+    Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001); Kish, Survey
+    Sampling (1965), 11.7.
     """
     return _summary(_posterior(run)[0], _estimate(run), level)
 
@@ -139,21 +136,16 @@ def _estimate(run: LabelledScores) -> float:
     every = np.zeros(run.judged.size, dtype=np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = _moments(run, every)[:, 1:] / run.judged.size
-        score, label, product, square, squared = total[0]
-        spread = squared - label**2 if run.transported else square - score**2
-        slope = (product - score * label) / spread
+        score, label, product, square = total[0]
+        slope = (product - score * label) / (square - score**2)
         shift = run.scores.mean() - score
-        if run.transported:
-            line = label + shift / slope if slope > 0 else math.nan
-        else:
-            line = label + (slope * shift if np.isfinite(slope) else 0.0)
+        line = label + (slope * shift if np.isfinite(slope) else 0.0)
         return float(np.clip(line, 0, 1))
 
 
 def _summary(draws: Numbers, estimate: float, level: float) -> Corrected:
-    low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
-    mean = middle if math.isnan(estimate) else min(max(estimate, low), high)
-    return Corrected(mean, (low, high))
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Corrected(min(max(estimate, low), high), (low, high))
 
 
 def _posterior(*runs: LabelledScores) -> list[Numbers]:
@@ -171,24 +163,14 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     freedom = min(prior.freedom for prior in priors)
     stretch = np.sqrt(freedom / rng.chisquare(freedom, DRAWS))
     posterior: list[Numbers] = []
-    pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
-    for place, run in enumerate(runs):
-        if place and not run.transported:  # else the labels may be the same
-            pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
-        prior = priors[place]
-        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ prior.corners
-        score, label, product, square, squared = total[:, 1:].T / total[:, 0]
-        both, shift = product - score * label, means[place] - score
-        if run.transported:
-            slope = both / (squared - label**2)
-            informed = slope > 0  # else the scores say nothing, and any mean is possible
-            line = label + shift / np.where(informed, slope, 1.0)
-        else:
-            informed = True
-            line = label + both / (square - score**2) * shift
+    for place, prior in enumerate(priors):
+        pseudo = rng.standard_gamma(PRIOR, (DRAWS, len(_CORNERS)))
+        total = sums[:, _SUMS * place : _SUMS * (place + 1)] + pseudo @ prior.corners
+        score, label, product, square = total[:, 1:].T / total[:, 0]
+        slope = (product - score * label) / (square - score**2)
+        line = label + slope * (means[place] - score)
         middle = np.median(line)
-        line = np.clip(middle + (line - middle) * stretch ** (1 - prior.trials), 0, 1)
-        posterior.append(np.where(informed, line, rng.random(DRAWS)))
+        posterior.append(np.clip(middle + (line - middle) * stretch ** (1 - prior.trials), 0, 1))
     return posterior
 
 
@@ -209,29 +191,29 @@ class _Prior(NamedTuple):
 
 def _prior(run: LabelledScores, units: NDArray[np.int64]) -> _Prior:
     weights = 1 / run.chances / (1 / run.chances).mean()
-    given, label = (run.human, run.judged) if run.transported else (run.judged, run.human)
     found: list[float] = []
     most: list[float] = []
     seen: list[int] = []
-    for near in (1 - given, given):
+    for near in (1 - run.judged, run.judged):
         near = weights * (near if near.any() else 1.0)
         whole = np.bincount(units, weights * (near > 0))
         seen.append(int(np.count_nonzero(whole)))
         most.append(float(np.bincount(units, near) @ whole / near.sum()))
         size = float(near.sum()) + 2 * PRIOR * most[-1]
-        mean = (float(near @ label) + PRIOR * most[-1]) / size
-        pulls = np.bincount(units, near * (label - mean))
+        mean = (float(near @ run.human) + PRIOR * most[-1]) / size
+        pulls = np.bincount(units, near * (run.human - mean))
         squares = float(pulls @ pulls) + PRIOR * most[-1] ** 2 * (mean**2 + (1 - mean) ** 2)
         found.append(min(most[-1], squares / (size * mean * (1 - mean))))
-    corners = np.tile(found, 2) if run.transported else np.repeat(found, 2)
-    return _Prior(corners[:, None] * _CORNERS, sum(found) / sum(most), max(1, min(seen) - 1))
+    return _Prior(
+        np.repeat(found, 2)[:, None] * _CORNERS, sum(found) / sum(most), max(1, min(seen) - 1)
+    )
 
 
 def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
     weights = 1 / run.chances
     f, y = run.judged, run.human
     rows = (weights / weights.mean())[:, None] * np.column_stack(
-        [np.ones(f.size), f, y, f * y, f * f, y * y]
+        [np.ones(f.size), f, y, f * y, f * f]
     )
     sums: Numbers = np.zeros((int(places.max()) + 1, rows.shape[1]))
     np.add.at(sums, places, rows)

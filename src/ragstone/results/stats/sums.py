@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations_with_replacement
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 UNIT = 1074  # every finite double is a whole multiple of 2**-UNIT
-WIDTH, DIGITS = 13, 5  # signed digits of so many bits, of each value; a cube of them has 36 bits
-BINADES = WIDTH * DIGITS - 53  # powers of two that so many digits of values can span
-BLOCK = 1 << 11  # values whose powers are computed at once; too few to occupy several cores
-EXACT = 1 << 17  # values whose cubes of digits add up to at most 2**53, so that doubles are exact
 FEW = 10_000  # latencies that are all stored; of more, only their numbers in bins are
 PARTS = 128  # bins from one power of two to the next: each is at most 0.8% wide
 LEAST = 2.0**-20  # shorter durations, in ms, count as this
-_PAIRS = tuple(combinations_with_replacement(range(DIGITS), 2))
 
 
 @dataclass(frozen=True)
@@ -108,57 +103,19 @@ def _root(numerator: int, denominator: int) -> float:
 
 
 def _power_sums(data: Numbers) -> tuple[int, int, int]:
-    # Values of similar size are cut into digits. Products of digits are small whole numbers,
-    # whose sums are exact in doubles, so that matrices can be multiplied.
-    groups = (np.frexp(data)[1] - 2) // BINADES  # 1 and most of what is below share one
-    some = np.sort(data[:BLOCK])  # numpy.unique would import numpy.ma
-    few = np.count_nonzero(some[1:] != some[:-1]) * 4 < some.size
-    sums = [0, 0, 0]
-    lowest = int(groups.min())
-    for group in (np.flatnonzero(np.bincount(groups - lowest)) + lowest).tolist():
-        some = data[groups == group]
-        top = BINADES * (group + 1) + 1  # values are below 2**top
-        scaled = np.ldexp(some, WIDTH - 1 - top)
-        last = top + 1 - WIDTH * DIGITS  # the exponent of the last digit
-        for start in range(0, some.size, EXACT):
-            part, times = scaled[start : start + EXACT], None
-            if few:
-                part, times = np.unique(part, return_counts=True)
-            for power, total in enumerate(_digit_sums(part, times), 1):
-                shift = power * (UNIT + last)
-                sums[power - 1] += total << shift if shift >= 0 else total >> -shift
-    return sums[0], sums[1], sums[2]
-
-
-def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
-    """Return the sums of three powers of at most EXACT values, in units of the last digit."""
-    ones, products = np.zeros(DIGITS), np.zeros((len(_PAIRS), DIGITS + 1))
-    memory = np.empty((len(_PAIRS) + DIGITS + 2, min(BLOCK, scaled.size)))
-    for start in range(0, scaled.size, BLOCK):
-        rest, digits, pairs = np.split(memory[:, : scaled.size - start], (1, DIGITS + 2))
-        rest[:] = scaled[start : start + BLOCK]
-        for digit in digits[:DIGITS]:
-            np.rint(rest[0], out=digit)
-            rest -= digit
-            rest *= 1 << WIDTH
-        for pair, (one, two) in zip(pairs, _PAIRS, strict=True):
-            np.multiply(digits[one], digits[two], out=pair)
-        digits[DIGITS] = 1
-        if times is not None:
-            digits *= times[start : start + BLOCK]
-        ones += digits[:DIGITS].sum(axis=1)
-        products += pairs @ digits.T
-    last = DIGITS - 1
-    first = second = third = 0
-    for place, one in enumerate(ones.tolist()):
-        first += int(one) << WIDTH * (last - place)
-    for (one, two), (*cubes, square) in zip(_PAIRS, products.tolist(), strict=True):
-        both, shift = 1 + (one != two), WIDTH * (2 * last - one - two)
-        second += both * int(square) << shift
-        third += sum(
-            both * int(cube) << shift + WIDTH * (last - place) for place, cube in enumerate(cubes)
-        )
-    return [first, second, third]
+    # multiples of one power of two are added first, as small whole numbers: most scores are in few
+    sums_by_unit: dict[int, tuple[int, int, int]] = {}
+    for value, times in Counter[float](data.tolist()).items():
+        one, unit = value.as_integer_ratio()
+        first, second, third = sums_by_unit.get(unit, (0, 0, 0))
+        square = times * one * one
+        sums_by_unit[unit] = first + times * one, second + square, third + square * one
+    totals = [0, 0, 0]
+    for unit, sums in sums_by_unit.items():
+        shift = UNIT + 1 - unit.bit_length()
+        for power, total in enumerate(sums, 1):
+            totals[power - 1] += total << power * shift
+    return totals[0], totals[1], totals[2]
 
 
 class Latencies:
