@@ -79,12 +79,12 @@ class RankingEvaluation:
         rows: bool = True,
     ) -> Run:
         """Without `rows`, scores are only summed, and the run has only the worst rows."""
-        columns, problems = self.plan.columns, files.problems_of(ranking)
+        columns, problems = self.plan.columns, Problems(ranking)
         queries = ScoredQueries(self, rows=rows)
-        for batch in files.read_ranking(ranking, problems, columns, on_read):
+        for batch in files.read(ranking, problems, columns, on_read):
             if not queries.add(batch, problems):  # its lines are not adjacent: read all
-                queries, problems = ScoredQueries(self, rows=rows), files.problems_of(ranking)
-                batches = files.read_ranking(ranking, problems, columns, on_read)
+                queries, problems = ScoredQueries(self, rows=rows), Problems(ranking)
+                batches = files.read(ranking, problems, columns, on_read)
                 queries.add(join.gathered(batches, problems), problems)
                 break
         problems.raise_found()

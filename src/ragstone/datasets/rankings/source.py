@@ -263,6 +263,7 @@ class Lazy(LazySequence[T]):
         return self._make(place)
 
 
+TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 EXTRA = "ragstone[scale]"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOT_TEXT = {
@@ -433,8 +434,9 @@ def check_names(mapped: Mapping[str, str]) -> None:
 class Problems:
     """Collects the problems of one file, up to a limit."""
 
-    def __init__(self, path: Path, unit: str = "line") -> None:
-        self.name, self.unit, self._path = path.name, unit, path
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+        self.unit = "row" if path.suffix.lower() in TABLES else "line"
         self.notes: list[str] = []
         self.mapped: set[str] = set()  # fields that have the name in the file that `map` gives
         self._found: list[Problem] = []

@@ -36,7 +36,7 @@ class Fields(NamedTuple):
     lines: Integers
     begins: Integers
     odd: Integers
-    count: int
+    total: int
 
 
 def fields_of(
@@ -229,7 +229,7 @@ def read(
                 texts, lines = [each.part(slice(last)) for each in texts], lines[:last]
             rest = content[end:]
             written = content.split(b"\n") if len(odd) else []
-            for place in odd.tolist():
+            for place in map(int, odd):
                 seen = f"{quoted(written[place].decode('utf-8', 'replace'))!r} is not {form}"
                 fix = "write all lines in the form of the first"
                 problems.add(seen, fix, line=place + before)
