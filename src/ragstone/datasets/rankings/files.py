@@ -42,7 +42,7 @@ from ragstone.datasets.rankings.source import (
 from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame
+    from polars import Expr, LazyFrame
 
 ROWS_AT_ONCE = 1 << 18  # rows that are read at once; more if one query has more
 VALUE = 2  # how many bytes a value of an unpacked column counts, at least
@@ -300,6 +300,35 @@ def _id(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def _scan(
+    path: Path, mapped: Mapping[str, str], problems: Problems, *, graded: bool
+) -> "tuple[LazyFrame, list[Expr], int]":
+    """Return the needed columns, how to read them as ids and a number, and how many rows."""
+    check_file(path)
+    if find_spec("polars") is None:
+        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+    import polars as pl  # an extra, and slow to import
+
+    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
+    frame = scanned(path)
+    with column_errors(path.name):
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len()).collect().item())
+        if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
+            raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
+    columns = resolve_columns(mapped, schema.names(), problems, graded=graded)
+    cells: list[pl.Expr] = []
+    for field, name in columns.items():
+        cell, kind, is_id = pl.col(name), schema[name], field.endswith("_id")
+        if kind.is_nested():
+            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
+        if is_id and kind.is_float():  # an id such as 6.0, as pandas writes it
+            whole = cell.cast(pl.Int64, strict=False)
+            cell = pl.when(whole == cell).then(whole.cast(pl.String)).otherwise(cell)
+        cells.append(cell.cast(pl.String if is_id else pl.Float64, strict=False).alias(field))
+    return frame.select(sorted({*columns.values()})), cells, rows
+
+
 def _read_table(
     path: Path,
     problems: Problems,
@@ -309,13 +338,17 @@ def _read_table(
     graded: bool,
 ) -> Iterator[Batch]:
     """Without a score the order of the rows is the ranking."""
-    frame, total = _frame(path, columns, problems, graded=graded)
-    number = [*frame.collect_schema().names(), None][2]
+    frame, cells, total = _scan(path, columns, problems, graded=graded)
     size = path.stat().st_size
+    limit = unpacked_limit(size) // 2
     start, at_once = 0, ROWS_AT_ONCE
     while start < total:
         expected = min(at_once, total - start)
-        some = _rows(path, frame, start, expected)
+        with column_errors(path.name):
+            part = frame.slice(start, expected).collect()
+            if text_size(part) > limit:  # a text in many rows is in the file once
+                raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
+            some = part.select(cells)
         end = start + len(some)
         if len(some) < expected:
             problems.add(f"the file is damaged: it has {end:,} rows instead of {total:,}")
@@ -331,15 +364,12 @@ def _read_table(
             some, starts = some.head(int(starts[-1])), starts[:-1]
         rows = np.arange(start + 1, start + len(some) + 1)
         values = None
-        if number is not None:
+        for number in some.columns[2:]:
             values = some[number].to_numpy()
             for place in np.flatnonzero(~np.isfinite(values) if graded else np.isnan(values)):
                 seen = f"the {number} {values[place]} is not a number"
                 problems.add(seen, line=int(rows[place]))
-            values = -values if number == "rank" else values
-            if not graded:
-                with np.errstate(over="ignore"):
-                    values = values.astype(np.float32)
+            values = trec.values_of(values, number)
         ids = some["document_id"]
         lengths = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
         documents = Texts.joint(padded(ids.str.join("").item().encode()), lengths)
@@ -348,45 +378,3 @@ def _read_table(
         start += len(some)
         if on_read:
             on_read(size * start // total)
-
-
-def _frame(
-    path: Path, mapped: Mapping[str, str], problems: Problems, *, graded: bool
-) -> "tuple[LazyFrame, int]":
-    """Return a file's columns by field, and how many rows."""
-    check_file(path)
-    if find_spec("polars") is None:
-        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
-    import polars as pl  # an extra, and slow to import
-
-    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
-    frame = scanned(path)
-    with column_errors(path.name):
-        schema = frame.collect_schema()
-        rows = int(frame.select(pl.len()).collect().item())
-        if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
-            raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-    columns = resolve_columns(mapped, schema.names(), problems, graded=graded)
-    for field, name in columns.items():
-        if schema[name].is_nested():
-            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
-    return frame.select(pl.col(name).alias(field) for field, name in columns.items()), rows
-
-
-def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
-    import polars as pl
-
-    limit = unpacked_limit(path.stat().st_size) // 2
-    with column_errors(path.name):
-        part = frame.slice(start, count).collect()
-        if text_size(part) > limit:  # a text in many rows is in the file once
-            raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
-        kinds = {"score": pl.Float64, "rank": pl.Float64, "grade": pl.Float64}
-        columns: list[pl.Expr] = []
-        for name, kind in part.schema.items():
-            column = pl.col(name)
-            if kind.is_float() and name not in kinds:  # an id such as 6.0, as pandas writes it
-                whole = column.cast(pl.Int64, strict=False)
-                column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
-            columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
-        return part.with_columns(columns)

@@ -167,34 +167,12 @@ class Spans:
         return np.cumsum(self.sizes) - self.sizes
 
     def of_some(self, owners: Integers) -> "Spans":
-        known = owners >= 0
-        sizes = np.zeros(len(owners), dtype=np.int64)
-        sizes[known] = self.sizes[owners[known]]
-        return Spans(sizes)
+        return Spans(np.where(owners >= 0, self.sizes[owners], 0))
 
     def members(self, owners: Integers) -> Integers:
         sizes = self.sizes[owners]
         before = np.cumsum(sizes) - sizes
         return np.repeat(self.starts[owners] - before, sizes) + np.arange(int(sizes.sum()))
-
-    def owner(self, place: int) -> int:
-        return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
-
-    def twice(self, texts: Texts, hashes: Hashes) -> Iterator[tuple[int, int]]:
-        for owners in self.blocks():
-            items, sizes = self.between(owners), self.sizes[owners]
-            keys = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
-            fill(keys, hashes[items] >> np.uint64(1), sizes)
-            keys.sort(axis=1)
-            if not np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)):
-                continue
-            first: dict[tuple[int, bytes], int] = {}
-            for place in range(items.start, items.stop):
-                key = self.owner(place), texts.bytes_at(place)
-                if key in first:
-                    yield first[key], place
-                else:
-                    first[key] = place
 
     def between(self, owners: slice) -> slice:
         last = owners.stop - 1
@@ -223,8 +201,11 @@ class Spans:
         yield slice(start, len(sizes))
 
 
-def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
+def table_of(values: Hashes, sizes: Integers) -> Hashes:
+    """Return a row for each owner with the values of its items, then EMPTY."""
+    table = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
     table[np.arange(table.shape[1]) < sizes[:, np.newaxis]] = values
+    return table
 
 
 S = TypeVar("S", bound=np.generic)

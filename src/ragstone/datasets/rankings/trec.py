@@ -301,9 +301,14 @@ def _batch(
             seen = f"the {number} {quoted(written[0].text(place))} is not a number"
             header = "; if this is a header, --map adds names" if lines[place] == 1 else ""
             problems.add(seen, fix + header, line=int(lines[place]))
-        values = np.negative(values) if number == "rank" else values
-        if number != "grade":
-            with np.errstate(over="ignore"):
-                values = values.astype(np.float32)
+        values = values_of(values, number)
     sizes = np.diff(starts, append=len(queries))
     return Batch.of(queries.part(starts).strings(), sizes, documents, values, lines)
+
+
+def values_of(numbers: NDArray[np.float64], number: str) -> Values:
+    """Return numbers as grades, or as scores: as in trec_eval, they have single precision."""
+    if number == "grade":
+        return numbers
+    with np.errstate(over="ignore"):
+        return (-numbers if number == "rank" else numbers).astype(np.float32)
