@@ -182,23 +182,15 @@ class Spans:
         """Yield owners, as many as fit into a table of CELLS cells with one line for each."""
         # `other` has more items of the same owners; a line has room for the items of both
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
-        sizes = self.sizes + beside
-        if not len(sizes):
-            return
-        widest = int(self.sizes.max() + beside.max())
-        if widest <= 2 * sizes.mean():  # they have similar sizes
-            step = max(1, CELLS // max(widest, 1))
-            for start in range(0, len(sizes), step):
-                yield slice(start, min(start + step, len(sizes)))
-            return
-        start, deep, wide = 0, 0, 0
-        pairs = zip(self.sizes.tolist(), beside.tolist(), strict=True)
-        for place, (one, two) in enumerate(pairs):
-            deep, wide = max(deep, one), max(wide, two)
-            if place > start and (place + 1 - start) * (deep + wide) > CELLS:
-                yield slice(start, place)
-                start, deep, wide = place, one, two
-        yield slice(start, len(sizes))
+        start = 0
+        while start < len(self.sizes):
+            first = max(int(self.sizes[start] + beside[start]), 1)
+            some = slice(start, start + CELLS // first + 1)  # others only make lines longer
+            most = np.maximum.accumulate(self.sizes[some]) + np.maximum.accumulate(beside[some])
+            cells = most * np.arange(1, len(most) + 1)
+            stop = start + max(1, int(np.searchsorted(cells, CELLS, side="right")))
+            yield slice(start, stop)
+            start = stop
 
 
 def table_of(values: Hashes, sizes: Integers) -> Hashes:
