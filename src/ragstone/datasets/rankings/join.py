@@ -217,19 +217,16 @@ class Judgments:
         return dict(zip(documents, self.grades[members].tolist(), strict=True))
 
 
-SPLIT = "test"  # the split whose qrels are used if there are several
-
-
 def qrels_in(folder: Path) -> Path:
     found = sorted((folder / "qrels").glob("*.tsv"))
+    test = folder / "qrels" / "test.tsv"  # the split that is used if there are several
     if not found:
         raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
-    named = [path for path in found if path.stem == SPLIT]
-    if len(found) > 1 and not named:
+    if len(found) > 1 and test not in found:
         raise UsageError(
             f"{folder} contains several qrels files; pass one of them, such as {found[0]}"
         )
-    return named[0] if named else found[0]
+    return test if test in found else found[0]
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:
@@ -245,8 +242,7 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
             if not line.strip():
                 continue
             try:
-                value: object = json.loads(line)
-                given = cast("dict[str, object]", value)
+                given = cast("dict[str, object]", json.loads(line))
                 texts[str(given["_id"])] = str(given["text"])
             except (ValueError, LookupError, TypeError):
                 problems.add("expected an object with _id and text", line=number)
