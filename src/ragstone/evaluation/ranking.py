@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import files, join
-from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, Texts, check_names
+from ragstone.datasets.rankings.source import NAMES, GrowingArray, OnRead, Problems, Texts
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
@@ -58,7 +58,9 @@ class RankingEvaluation:
         ties: join.TieRule = "trec_eval",
         ignore_identical: bool = False,
     ) -> "RankingEvaluation":
-        check_names(plan.columns)
+        for field in plan.columns:
+            if field not in NAMES:
+                raise UsageError(f"map {field}=...: the fields are {', '.join(NAMES)}")
         metrics: list[RankingMetric] = []
         for metric in select(plan.metrics, **plan.parameters):
             if not isinstance(metric, RankingMetric):

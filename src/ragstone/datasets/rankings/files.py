@@ -274,7 +274,8 @@ class LineReader:
                 wrong = next(each for each in value if _id(each) is None)
                 seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
                 self._problems.add(seen, "use ids: text or whole numbers", line=line)
-            elif self._graded and len(set(ids)) < len(ids):
+                return (), ()
+            if self._graded and len(set(ids)) < len(ids):
                 seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
             return ids, [1.0] * len(ids) if self._graded else range(0, -len(ids), -1)

@@ -190,8 +190,7 @@ class Judgments:
         problems.raise_found()
         places = {name: place for place, name in enumerate(whole.queries)}
         grades = np.asarray(whole.values, dtype=np.float64)
-        documents, hashes = whole.documents, whole.hashes
-        return cls(places, whole.spans, documents, hashes, grades, problems.mapped)
+        return cls(places, whole.spans, whole.documents, whole.hashes, grades, problems.mapped)
 
     def __len__(self) -> int:
         return len(self.queries)

@@ -398,12 +398,6 @@ def resolve_columns(
     return columns
 
 
-def check_names(mapped: Mapping[str, str]) -> None:
-    for field in mapped:
-        if field not in NAMES:
-            raise UsageError(f"map {field}=...: the fields are {', '.join(NAMES)}")
-
-
 class Problems:
     """Collects the problems of one file, up to a limit."""
 
