@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import files, join
-from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, Texts, check_names
+from ragstone.datasets.rankings.source import NAMES, GrowingArray, OnRead, Problems, Texts
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
@@ -58,7 +58,9 @@ class RankingEvaluation:
         ties: join.TieRule = "trec_eval",
         ignore_identical: bool = False,
     ) -> "RankingEvaluation":
-        check_names(plan.columns)
+        for field in plan.columns:
+            if field not in NAMES:
+                raise UsageError(f"map {field}=...: the fields are {', '.join(NAMES)}")
         metrics: list[RankingMetric] = []
         for metric in select(plan.metrics, **plan.parameters):
             if not isinstance(metric, RankingMetric):
@@ -79,12 +81,12 @@ class RankingEvaluation:
         rows: bool = True,
     ) -> Run:
         """Without `rows`, scores are only summed, and the run has only the worst rows."""
-        columns, problems = self.plan.columns, files.problems_of(ranking)
+        columns, problems = self.plan.columns, Problems(ranking)
         queries = ScoredQueries(self, rows=rows)
-        for batch in files.read_ranking(ranking, problems, columns, on_read):
+        for batch in files.read(ranking, problems, columns, on_read):
             if not queries.add(batch, problems):  # its lines are not adjacent: read all
-                queries, problems = ScoredQueries(self, rows=rows), files.problems_of(ranking)
-                batches = files.read_ranking(ranking, problems, columns, on_read)
+                queries, problems = ScoredQueries(self, rows=rows), Problems(ranking)
+                batches = files.read(ranking, problems, columns, on_read)
                 queries.add(join.gathered(batches, problems), problems)
                 break
         problems.raise_found()

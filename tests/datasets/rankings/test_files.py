@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.datasets.rankings.files import PlainShape, QueryLines, problems_of, read_ranking
+from ragstone.datasets.rankings import files
+from ragstone.datasets.rankings.files import LineReader, QueryLines
+from ragstone.datasets.rankings.source import Problems
 
 ids = st.text(max_size=12) | st.sampled_from(
     ['a", "b', "a", "doc-1", "é", "文書", '"]}', "}}", "\\"]
@@ -31,14 +33,14 @@ def qrels_line(query: str, known: Mapping[str, int], separators: tuple[str, str]
 
 def read(content: bytes, *, graded: bool) -> QueryLines | None:
     field = "relevance" if graded else "ranking"
-    shape = PlainShape.of(content.partition(b"\n")[0], "query_id", field, graded=graded)
-    return shape.read(content, 1) if shape else None
+    return LineReader(field, {}, Problems(Path("x.jsonl"))).read_plain(content, 1)
 
 
 def pairs(found: QueryLines) -> list[tuple[str, list[tuple[str, float]]]]:
     """Each query with its documents and their grades, 0 where there are none."""
     strings = iter(found.documents.strings())
-    grades = iter(found.grades.tolist() or [0.0] * len(found.documents))
+    known = [0.0] * len(found.documents) if found.values is None else found.values.tolist()
+    grades = iter(known)
     return [
         (query, [(next(strings), next(grades)) for _ in range(size)])
         for query, size in zip(found.queries, found.sizes.tolist(), strict=True)
@@ -150,5 +152,5 @@ def test_a_name_with_brackets_is_no_pattern(suffix: str, tmp_path: Path) -> None
     path = tmp_path / f"run[1]{suffix}"
     frame = polars.DataFrame({"query_id": ["a", "a"], "document_id": ["1", "2"]})
     (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(path)
-    (batch,) = read_ranking(path, problems_of(path), {})
+    (batch,) = files.read(path, Problems(path), {})
     assert (batch.queries, batch.documents.strings()) == (("a",), ["1", "2"])

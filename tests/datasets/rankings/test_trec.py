@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone.datasets.rankings.source import Texts
-from ragstone.datasets.rankings.trec import fields_of, numbers, singles
+from ragstone.datasets.rankings.trec import fields_of, numbers
 
 words = st.text("abé#1.\0\x1b", min_size=1, max_size=9)
 blanks = st.sampled_from([" ", "\t", "  ", " \t "])
@@ -68,7 +68,7 @@ def test_begins_are_where_lines_can_be_read_again_from() -> None:
 
 
 def test_nothing_is_not_a_line() -> None:
-    assert fields_of(b"", (0,), least=1).count == 0
+    assert fields_of(b"", (0,), least=1).total == 0
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -117,10 +117,10 @@ def test_each_number_is_the_one_that_python_reads(texts: list[str]) -> None:
 @pytest.mark.filterwarnings("ignore:overflow")
 @given(st.lists(written | odd, max_size=20))
 def test_in_single_precision_they_are_rounded_from_doubles(texts: list[str]) -> None:
-    values, wrong = singles(Texts.of(texts))
+    values, wrong = numbers(Texts.of(texts), single=True)
     for place, text in enumerate(texts):
         if place not in wrong.tolist():
-            assert values[place] == np.float32(expected(text)), text
+            assert np.float32(values[place]) == np.float32(expected(text)), text
 
 
 @each_case("offset", range(-6, 7))
@@ -129,7 +129,7 @@ def test_a_number_half_way_between_two_singles_is_rounded_as_its_double(offset: 
     double = np.array([1.0 + 2.0**-24]).view(np.uint64)
     value = float((double + np.uint64(offset + 100) - np.uint64(100)).view(np.float64)[0])
     for text in (repr(value), f"{value:.17f}", f"{value:.18f}"):
-        assert singles(Texts.of([text]))[0][0] == np.float32(float(text))
+        assert np.float32(numbers(Texts.of([text]), single=True)[0][0]) == np.float32(float(text))
 
 
 @each_case("text", ["nan", "", "-", ".", "1_0", "1,5", "0x10", "٣", "1e", "--1", "e5"])

@@ -9,12 +9,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from ragstone._internal.fields import is_list, is_object
@@ -44,44 +42,28 @@ from ragstone.datasets.rankings.source import (
 from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame
+    from polars import Expr, LazyFrame
 
 ROWS_AT_ONCE = 1 << 18  # rows that are read at once; more if one query has more
 VALUE = 2  # how many bytes a value of an unpacked column counts, at least
-TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
     if path.is_dir():
         path = qrels_in(path)
-    problems = problems_of(path)
-    return Judgments.of(_read(path, problems, columns, graded=True), problems)
+    problems = Problems(path)
+    return Judgments.of(read(path, problems, columns, graded=True), problems)
 
 
-def problems_of(path: Path) -> Problems:
-    return Problems(path, "row" if path.suffix.lower() in TABLES else "line")
-
-
-def read_ranking(
-    path: Path,
-    problems: Problems,
-    columns: Mapping[str, str],
-    on_read: OnRead | None = None,
-) -> Iterator[Batch]:
-    """Yield whole queries; one whose lines are not contiguous comes in parts, see `gathered`."""
-    for batch in _read(path, problems, columns, on_read, graded=False):
-        problems.hold(len(batch.queries), "queries")
-        yield batch
-
-
-def _read(
+def read(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
     *,
-    graded: bool,
+    graded: bool = False,
 ) -> Iterator[Batch]:
+    """Yield whole queries; one whose lines are not contiguous comes in parts, see `gathered`."""
     batches: Iterable[Batch] = ()
     if problems.unit == "row":
         batches = _read_table(path, problems, columns, on_read, graded=graded)
@@ -95,8 +77,10 @@ def _read(
     empty = True
     for batch in batches:
         empty = False
-        if graded:  # rankings are checked when they are whole
+        if graded:
             batch.check_ids(problems)
+        else:  # its ids are checked when it is matched
+            problems.hold(len(batch.queries), "queries")
         yield batch
     if empty:
         seen = "there are no judgments" if graded else "there is no ranking"
@@ -109,88 +93,7 @@ class QueryLines:
     lines: Integers
     sizes: Integers  # how many documents each query has
     documents: Texts
-    grades: Values  # or scores, or none
-
-
-@dataclass(frozen=True)
-class PlainShape:
-    """The bytes of lines with a query's id, then ids, and nothing else; without grades no colon."""
-
-    begin: bytes
-    middle: bytes
-    end: bytes
-    comma: bytes
-    colon: bytes = b""
-
-    @classmethod
-    def of(cls, line: bytes, query: str, field: str, *, graded: bool) -> "PlainShape | None":
-        opening, closing = (b'{"', b"}}") if graded else (b'["', b'"]}')
-        for blank in (b" ", b""):
-            comma, colon = b"," + blank, b":" + blank
-            begin = b'{"%b"%b"' % (query.encode(), colon)
-            middle = b'"%b"%b"%b%b' % (comma, field.encode(), colon, opening)
-            if line.startswith(begin) and middle in line and line.endswith(closing):
-                return cls(begin, middle, closing, comma, colon if graded else b"")
-        return None
-
-    def read(self, content: bytes, number: int) -> QueryLines | None:
-        """None if a line has another form, is not UTF-8, or contains escapes or controls."""
-        if b"\\" in content:
-            return None
-        if not content.isascii():
-            try:
-                content.decode()
-            except UnicodeDecodeError:
-                return None
-        controls = np.count_nonzero(np.frombuffer(content, dtype=np.uint8) < ord(" "))
-        if controls != content.count(b"\n"):
-            return None
-        queries: list[bytes] = []
-        bodies: list[bytes] = []
-        begin, middle, end = len(self.begin), len(self.middle), len(self.end)
-        for line in content.removesuffix(b"\n").split(b"\n"):
-            place = line.find(self.middle, begin)
-            last = len(line) - end
-            shaped = line.startswith(self.begin) and line.endswith(self.end)
-            if not (shaped and 0 <= place <= last - middle):
-                return None
-            queries.append(line[begin:place])
-            bodies.append(line[place + middle : last])
-        names = b"\n".join(queries)
-        quotes = np.array([body.count(b'"') for body in bodies], dtype=np.int64)
-        found = self._documents(bodies)
-        if found is None or b'"' in names or np.any(quotes % 2 != bool(self.colon)):
-            return None
-        lines = np.arange(number, number + len(bodies))
-        return QueryLines(names.decode().split("\n"), lines, quotes // 2 + 1, *found)
-
-    def _documents(self, bodies: list[bytes]) -> tuple[Texts, NDArray[np.float64]] | None:
-        between = self.comma + b'"' if self.colon else b'"%b"' % self.comma
-        buffer = padded(between.join(bodies))
-        quotes = np.flatnonzero(buffer == ord('"'))
-        closing, opening = quotes[0::2], quotes[1::2]  # between two ids, or an id and a grade
-        end = len(buffer) - len(PADDING)
-
-        def follow(places: Integers, expected: bytes) -> bool:
-            return all(np.all(buffer[places + at] == byte) for at, byte in enumerate(expected))
-
-        starts = np.append(len(PADDING), opening + 1)
-        if not self.colon:
-            if len(closing) != len(opening) or not follow(closing, between):
-                return None
-            return Texts(buffer, starts, np.append(closing, end) - starts), np.zeros(0)
-        places = closing + 1 + len(self.colon)
-        if (
-            len(closing) != len(opening) + 1
-            or places[-1] + 1 != end
-            or not follow(closing, b'"' + self.colon)
-            or not follow(places[:-1] + 1, between)
-        ):
-            return None
-        grades = buffer[places] - ord("0")
-        if np.any(grades > 9):
-            return None
-        return Texts(buffer, starts, closing - starts), grades.astype(np.float64)
+    values: Values | None  # grades or scores
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -218,9 +121,8 @@ class LineReader:
                         copy = f"query {quoted(query)} is already on line {line}"
                         self._problems.add(copy, "write one line per query", line=at)
                 if found.queries:
-                    values = found.grades if len(found.grades) else None
-                    lines = np.repeat(found.lines, found.sizes)
-                    yield Batch.of(found.queries, found.sizes, found.documents, values, lines)
+                    sizes, lines = found.sizes, np.repeat(found.lines, found.sizes)
+                    yield Batch.of(found.queries, sizes, found.documents, found.values, lines)
 
     def _parts(self, stream: Stream, first: bytes) -> Iterator[QueryLines]:
         """Read lines, or {query: documents}, as BEIR and ranx write it."""
@@ -245,46 +147,91 @@ class LineReader:
             return
         number = 1
         for content in stream.lines():
-            yield self._read_plain(content, number) or self._read_any(content, number)
+            plain = self.read_plain(content, number)
+            yield plain or self._collect(self._objects(content, number))
             number += content.count(b"\n")
 
-    def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
-        first = content.partition(b"\n")[0]
-        try:
-            value = cast("dict[str, object]", from_json(first))
-            query, field = self._names_of(list(value))
-        except (UsageError, ValueError, TypeError, RecursionError):
+    def read_plain(self, content: bytes, number: int) -> QueryLines | None:
+        """Read lines with a query's id, then ids, each with a digit as grade in judgments.
+
+        None if a line has another form, is not UTF-8, or contains escapes or controls.
+        """
+        buffer = padded(content.removesuffix(b"\n"))
+        quotes = np.flatnonzero(buffer == ord('"'))
+        if not content.startswith(b'{"') or b"\\" in content or len(quotes) % 2:
             return None
-        shape = PlainShape.of(first, query, field, graded=self._graded)
-        return shape.read(content, number) if shape else None
+        starts, ends = quotes[0::2] + 1, quotes[1::2]
+        texts = Texts(buffer, starts, ends - starts)
 
-    def _read_any(self, content: bytes, number: int) -> QueryLines:
-        texts = enumerate(content.split(b"\n"), number)
-        found = ((self._query_of(text, line), line) for line, text in texts if text.strip())
-        return self._collect((*each, line) for each, line in found if each)
+        # What is between two texts has at most eight bytes, which are compared as one number.
+        after = np.append(starts[1:] - 1, len(buffer) - len(PADDING))
+        between = Texts(buffer, ends, after - ends)
+        if between.longest > 1:
+            return None
+        found, values = between.word(0), None
+        colon, comma = (b": ", b", ") if between.bytes_at(0) == b'": ' else (b":", b",")
+        opening, closing = b"[", b"]}"
+        if self._graded:
+            place = np.uint64(8 * len(b'"' + colon))
+            values = ((found >> place) & np.uint64(255)) - np.uint64(ord("0"))
+            found -= np.where(values < 10, values, np.uint64(0)) << place
+            opening, closing = b"{", b"}}"
+        grade = colon + b"0" if self._graded else b""
 
-    def _collect(self, found: Iterable[tuple[str, object, int]]) -> QueryLines:
-        queries: list[str] = []
-        lines: list[int] = []
-        lists: list[Sequence[str]] = []
-        grades: list[float] = []
-        scored = self._graded
-        for query, value, line in found:
-            documents = self._documents(query, value, line)
-            queries.append(query)
-            lines.append(line)
-            lists.append([*documents])
-            is_scored = isinstance(documents, dict)
-            grades += documents.values() if is_scored else range(0, -len(documents), -1)
-            scored |= is_scored
-        numbers = np.array(grades if scored else (), dtype=np.float64)
+        def word(text: bytes) -> np.uint64:
+            return np.uint64(int.from_bytes(b'"' + text, "little"))
+
+        last = word(grade + closing + b"\n{")
+        first = np.append(0, np.flatnonzero(found == last) + 1)  # the name before a query's id
+        sizes = np.diff(first, append=len(texts)) - 3
+        if sizes.min() < 1:
+            return None
+        expected = np.full(len(texts), word(grade + comma))
+        for at, text in enumerate((colon, comma, colon + opening)):
+            expected[first + at] = word(text)
+        expected[first[1:] - 1] = last
+        expected[-1] = word(grade + closing)
+        controls = np.count_nonzero(buffer < ord(" "))
+        if not np.array_equal(found, expected) or controls != len(first) - 1:
+            return None
+        names = texts.part(first), texts.part(first + 2)
+        try:
+            content.decode()
+            written = tuple(each.text(0) for each in names)
+            if max(len(each.changes()) for each in names) > 1 or self._names_of(written) != written:
+                return None
+        except (UnicodeDecodeError, UsageError):
+            return None
+        listed = np.ones(len(texts), dtype=np.bool_)
+        for at in range(3):
+            listed[first + at] = False
         return QueryLines(
-            queries=queries,
-            lines=np.array(lines, dtype=np.int64),
-            sizes=np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)),
-            documents=Texts.of(list(chain.from_iterable(lists))),
-            grades=numbers if self._graded else numbers.astype(np.float32),
+            queries=texts.part(first + 1).strings(),
+            lines=np.arange(number, number + len(first)),
+            sizes=sizes,
+            documents=texts.part(np.flatnonzero(listed)),
+            values=None if values is None else values[listed].astype(np.float64),
         )
+
+    def _objects(self, content: bytes, number: int) -> Iterator[tuple[str, object, int]]:
+        """Yield the query, the other field and the number of each line."""
+        for line, text in enumerate(content.split(b"\n"), number):
+            if not text.strip():
+                continue
+            seen, fix = "this is not an object", "write one object per line"
+            try:
+                value: object = json.loads(text.decode(), object_pairs_hook=_unique)
+                if is_object(value):
+                    query_name, field_name = self._names_of(list(value))
+                    if (query := _id(value[query_name])) is not None:
+                        yield query, value[field_name], line
+                        continue
+                    seen, fix = "the query's id is not text or a whole number", ""
+            except UsageError as error:
+                seen, fix = str(error), ""
+            except (ValueError, RecursionError) as error:
+                seen = f"invalid JSON: {error}"
+            self._problems.add(seen, fix, line=line)
 
     def _names_of(self, keys: Sequence[str]) -> tuple[str, str]:
         fields = "query_id", self._field
@@ -295,42 +242,49 @@ class LineReader:
             raise UsageError(f"{seen} not found; map FIELD=NAME")
         return str(names[0]), str(names[1])
 
-    def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
-        seen, fix = "this is not an object", "write one object per line"
-        try:
-            value: object = json.loads(text.decode(), object_pairs_hook=_unique)
-            if is_object(value):
-                query_name, field_name = self._names_of(list(value))
-                if (query := _id(value[query_name])) is not None:
-                    return query, value[field_name]
-                seen, fix = "the query's id is not text or a whole number", ""
-        except UsageError as error:
-            seen, fix = str(error), ""
-        except (ValueError, RecursionError) as error:
-            seen = f"invalid JSON: {error}"
-        self._problems.add(seen, fix, line=line)
-        return None
+    def _collect(self, found: Iterable[tuple[str, object, int]]) -> QueryLines:
+        queries: list[str] = []
+        lines: list[int] = []
+        sizes: list[int] = []
+        documents: list[str] = []
+        values: list[float] = []
+        for query, value, line in found:
+            ids, numbers = self._documents(query, value, line)
+            queries.append(query)
+            lines.append(line)
+            sizes.append(len(ids))
+            documents += ids
+            values += numbers
+        numbers = np.array(values, dtype=np.float64)
+        return QueryLines(
+            queries=queries,
+            lines=np.array(lines, dtype=np.int64),
+            sizes=np.array(sizes, dtype=np.int64),
+            documents=Texts.of(documents),
+            values=numbers if self._graded else numbers.astype(np.float32),
+        )
 
     def _documents(
         self, query: str, value: object, line: int
-    ) -> "Sequence[str] | dict[str, float]":
+    ) -> tuple[Sequence[str], Iterable[float]]:
+        """Return ids with grades or scores; those of a list fall by 1."""
         if is_list(value):
             ids = [each for each in map(_id, value) if each is not None]
             if len(ids) < len(value):
                 wrong = next(each for each in value if _id(each) is None)
                 seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
                 self._problems.add(seen, "use ids: text or whole numbers", line=line)
-                return ()
+                return (), ()
             if self._graded and len(set(ids)) < len(ids):
                 seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
-            return dict.fromkeys(ids, 1.0) if self._graded else ids
+            return ids, [1.0] * len(ids) if self._graded else range(0, -len(ids), -1)
         number = "grade" if self._graded else "score"
         if not is_object(value):
             seen = f"the {self._field} of query {quoted(query)} is not a list or a mapping"
             fix = f"write a list of ids, or {{document id: {number}}}"
             self._problems.add(seen, fix, line=line)
-            return ()
+            return (), ()
         grades: dict[str, float] = {}
         for document, grade in value.items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
@@ -338,13 +292,42 @@ class LineReader:
             else:
                 shown = f"the {number} {quoted(str(grade))} of document {quoted(document)}"
                 self._problems.add(f"{shown} is not a finite number", line=line)
-        return grades
+        return [*grades], grades.values()
 
 
 def _id(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _scan(
+    path: Path, mapped: Mapping[str, str], problems: Problems, *, graded: bool
+) -> "tuple[LazyFrame, list[Expr], int]":
+    """Return the needed columns, how to read them as ids and a number, and how many rows."""
+    check_file(path)
+    if find_spec("polars") is None:
+        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+    import polars as pl  # an extra, and slow to import
+
+    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
+    frame = scanned(path)
+    with column_errors(path.name):
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len()).collect().item())
+        if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
+            raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
+    columns = resolve_columns(mapped, schema.names(), problems, graded=graded)
+    cells: list[pl.Expr] = []
+    for field, name in columns.items():
+        cell, kind, is_id = pl.col(name), schema[name], field.endswith("_id")
+        if kind.is_nested():
+            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
+        if is_id and kind.is_float():  # an id such as 6.0, as pandas writes it
+            whole = cell.cast(pl.Int64, strict=False)
+            cell = pl.when(whole == cell).then(whole.cast(pl.String)).otherwise(cell)
+        cells.append(cell.cast(pl.String if is_id else pl.Float64, strict=False).alias(field))
+    return frame.select(sorted({*columns.values()})), cells, rows
 
 
 def _read_table(
@@ -356,13 +339,17 @@ def _read_table(
     graded: bool,
 ) -> Iterator[Batch]:
     """Without a score the order of the rows is the ranking."""
-    frame, total = _frame(path, columns, problems, graded=graded)
-    number = [*frame.collect_schema().names(), None][2]
+    frame, cells, total = _scan(path, columns, problems, graded=graded)
     size = path.stat().st_size
+    limit = unpacked_limit(size) // 2
     start, at_once = 0, ROWS_AT_ONCE
     while start < total:
         expected = min(at_once, total - start)
-        some = _rows(path, frame, start, expected)
+        with column_errors(path.name):
+            part = frame.slice(start, expected).collect()
+            if text_size(part) > limit:  # a text in many rows is in the file once
+                raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
+            some = part.select(cells)
         end = start + len(some)
         if len(some) < expected:
             problems.add(f"the file is damaged: it has {end:,} rows instead of {total:,}")
@@ -378,15 +365,12 @@ def _read_table(
             some, starts = some.head(int(starts[-1])), starts[:-1]
         rows = np.arange(start + 1, start + len(some) + 1)
         values = None
-        if number is not None:
+        for number in some.columns[2:]:
             values = some[number].to_numpy()
             for place in np.flatnonzero(~np.isfinite(values) if graded else np.isnan(values)):
                 seen = f"the {number} {values[place]} is not a number"
                 problems.add(seen, line=int(rows[place]))
-            values = -values if number == "rank" else values
-            if not graded:
-                with np.errstate(over="ignore"):
-                    values = values.astype(np.float32)
+            values = trec.values_of(values, number)
         ids = some["document_id"]
         lengths = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
         documents = Texts.joint(padded(ids.str.join("").item().encode()), lengths)
@@ -395,45 +379,3 @@ def _read_table(
         start += len(some)
         if on_read:
             on_read(size * start // total)
-
-
-def _frame(
-    path: Path, mapped: Mapping[str, str], problems: Problems, *, graded: bool
-) -> "tuple[LazyFrame, int]":
-    """Return a file's columns by field, and how many rows."""
-    check_file(path)
-    if find_spec("polars") is None:
-        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
-    import polars as pl  # an extra, and slow to import
-
-    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
-    frame = scanned(path)
-    with column_errors(path.name):
-        schema = frame.collect_schema()
-        rows = int(frame.select(pl.len()).collect().item())
-        if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
-            raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-    columns = resolve_columns(mapped, schema.names(), problems, graded=graded)
-    for field, name in columns.items():
-        if schema[name].is_nested():
-            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
-    return frame.select(pl.col(name).alias(field) for field, name in columns.items()), rows
-
-
-def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
-    import polars as pl
-
-    limit = unpacked_limit(path.stat().st_size) // 2
-    with column_errors(path.name):
-        part = frame.slice(start, count).collect()
-        if text_size(part) > limit:  # a text in many rows is in the file once
-            raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
-        kinds = {"score": pl.Float64, "rank": pl.Float64, "grade": pl.Float64}
-        columns: list[pl.Expr] = []
-        for name, kind in part.schema.items():
-            column = pl.col(name)
-            if kind.is_float() and name not in kinds:  # an id such as 6.0, as pandas writes it
-                whole = column.cast(pl.Int64, strict=False)
-                column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
-            columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
-        return part.with_columns(columns)

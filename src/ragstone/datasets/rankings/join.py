@@ -23,8 +23,8 @@ from ragstone.datasets.rankings.source import (
     Problems,
     Spans,
     Texts,
-    fill,
     opened,
+    table_of,
 )
 from ragstone.errors import UsageError
 from ragstone.types.ids import COMPARED, IdCheck
@@ -67,16 +67,17 @@ class Batch:
         for line in self.lines[self.documents.lengths == 0].tolist():
             problems.add("there is no document_id", "fill it in", line=line)
 
-    def report_copy(
-        self, first: int, second: int, problems: Problems, already: str = "already"
-    ) -> None:
-        query = quoted(self.queries[self.spans.owner(first)])
-        problems.add(
-            f"document {quoted(self.documents.text(first))} of query {query} is {already} at "
-            f"{problems.unit} {self.lines[first]}",
-            "remove one of the two",
-            line=int(self.lines[second]),
-        )
+    def report_copies(self, queries: slice, problems: Problems, already: str = "already") -> None:
+        first: dict[tuple[int, bytes], int] = {}
+        start = self.spans.between(queries).start
+        owners = np.repeat(range(queries.start, queries.stop), self.spans.sizes[queries])
+        for place, owner in enumerate(map(int, owners), start):
+            known = first.setdefault((owner, self.documents.bytes_at(place)), place)
+            if known != place:
+                document, query = self.documents.text(place), self.queries[owner]
+                seen = f"document {quoted(document)} of query {quoted(query)} is {already} at "
+                seen += f"{problems.unit} {self.lines[known]}"
+                problems.add(seen, "remove one of the two", line=int(self.lines[place]))
 
     def without_own_ids(self) -> "tuple[Batch, int]":
         """Return the batch without documents that have the id of their query, and how many."""
@@ -180,13 +181,16 @@ class Judgments:
         """Join batches with grades, or raise an InputError with all problems."""
         whole = gathered(batches, problems, "judgments")
         problems.raise_found()
-        for first, second in whole.spans.twice(whole.documents, whole.hashes):
-            whole.report_copy(first, second, problems, "already judged")
+        for queries in whole.spans.blocks():
+            items, sizes = whole.spans.between(queries), whole.spans.sizes[queries]
+            keys = table_of(whole.hashes[items] >> np.uint64(1), sizes)
+            keys.sort(axis=1)
+            if np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)):
+                whole.report_copies(queries, problems, "already judged")
         problems.raise_found()
         places = {name: place for place, name in enumerate(whole.queries)}
         grades = np.asarray(whole.values, dtype=np.float64)
-        documents, hashes = whole.documents, whole.hashes
-        return cls(places, whole.spans, documents, hashes, grades, problems.mapped)
+        return cls(places, whole.spans, whole.documents, whole.hashes, grades, problems.mapped)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -212,19 +216,16 @@ class Judgments:
         return dict(zip(documents, self.grades[members].tolist(), strict=True))
 
 
-SPLIT = "test"  # the split whose qrels are used if there are several
-
-
 def qrels_in(folder: Path) -> Path:
     found = sorted((folder / "qrels").glob("*.tsv"))
+    test = folder / "qrels" / "test.tsv"  # the split that is used if there are several
     if not found:
         raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
-    named = [path for path in found if path.stem == SPLIT]
-    if len(found) > 1 and not named:
+    if len(found) > 1 and test not in found:
         raise UsageError(
             f"{folder} contains several qrels files; pass one of them, such as {found[0]}"
         )
-    return named[0] if named else found[0]
+    return test if test in found else found[0]
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:
@@ -240,8 +241,7 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
             if not line.strip():
                 continue
             try:
-                value: object = json.loads(line)
-                given = cast("dict[str, object]", value)
+                given = cast("dict[str, object]", json.loads(line))
                 texts[str(given["_id"])] = str(given["text"])
             except (ValueError, LookupError, TypeError):
                 problems.add("expected an object with _id and text", line=number)
@@ -262,7 +262,7 @@ class Block:
         self.known = known  # each query's place in the judgments, or -1
         self.returned = Spans(batch.spans.sizes[queries])
         self.places = order[batch.spans.between(queries)]  # of the returned documents, best first
-        self.copies: list[tuple[int, int]] = []  # positions in the batch with the same document
+        self.has_twins = False  # whether hashes of returned documents of a query are equal
         # of each match, the query, the rank from 0, and the place in the judgments
         self.rows, self.ranks, self.members = self._match()
 
@@ -275,9 +275,9 @@ class Block:
         deep = int(self.returned.sizes.max(initial=0))
         width = deep + int(judged.sizes.max(initial=0))
         low = np.uint64((1 << width.bit_length()) - 1)
-        keys = np.full((len(self.known), width), EMPTY)
-        fill(keys[:, :deep], self.batch.hashes[self.places] & ~low & ~_TOP, self.returned.sizes)
-        fill(keys[:, deep:], self.judgments.hashes[judged_members] & ~low & ~_TOP, judged.sizes)
+        hashes = self.batch.hashes[self.places], self.judgments.hashes[judged_members]
+        returned, others = (each & ~low & ~_TOP for each in hashes)
+        keys = np.hstack([table_of(returned, self.returned.sizes), table_of(others, judged.sizes)])
         keys |= np.arange(width).astype(np.uint64)
         keys.sort(axis=1)
         near = (keys[:, 1:] ^ keys[:, :-1]) <= low
@@ -285,27 +285,16 @@ class Block:
         rows, columns = np.divmod(np.flatnonzero(near), max(near.shape[1], 1))
         left = (keys[rows, columns] & low).astype(np.int64)
         right = (keys[rows, columns + 1] & low).astype(np.int64)
+        self.has_twins = bool(np.any(right < deep))
         three = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1] + 1)
         crowded = np.zeros(len(self.known), dtype=np.bool_)
         crowded[rows[1:][three]] = crowded[rows[left >= deep]] = True
-        plain = ~crowded[rows]
-
-        # A returned and a judged document.
-        documents = self.batch.documents
-        hits = plain & (right >= deep)
+        hits = ~crowded[rows] & (right >= deep)
         row, rank = rows[hits], left[hits]
         member = judged_members[judged.starts[row] + right[hits] - deep]
-        returned = documents.part(self.places[self.returned.starts[row] + rank])
-        same = returned.equal(self.judgments.documents.part(member))
+        documents = self.batch.documents.part(self.places[self.returned.starts[row] + rank])
+        same = documents.equal(self.judgments.documents.part(member))
         found = [(row[same], rank[same], member[same])]
-
-        # Two returned documents.
-        twins = plain & (right < deep)
-        starts = self.returned.starts[rows[twins]]
-        one, two = self.places[starts + left[twins]], self.places[starts + right[twins]]
-        same = documents.part(one).equal(documents.part(two))
-        self.copies += zip(one[same].tolist(), two[same].tolist(), strict=True)
-
         found += map(self._match_row, np.flatnonzero(crowded))
         all_rows, all_ranks, all_members = map(np.concatenate, zip(*found, strict=True))
         return all_rows, all_ranks, all_members
@@ -313,18 +302,12 @@ class Block:
     def _match_row(self, row: np.int64) -> tuple[Integers, Integers, Integers]:
         owner = np.array([row])
         known = self.known[owner]
-        judged = self.judgments.documents
+        judged, returned = self.judgments.documents, self.batch.documents
         members = self.judgments.spans.members(known[known >= 0]).tolist()
         by_text = {judged.bytes_at(member): member for member in members}
-        first: dict[bytes, int] = {}
-        hits: list[tuple[int, int]] = []
-        for rank, place in enumerate(self.places[self.returned.members(owner)].tolist()):
-            text = self.batch.documents.bytes_at(place)
-            if text in first:
-                self.copies.append((first[text], place))
-            elif text in by_text:
-                hits.append((rank, by_text[text]))
-            first.setdefault(text, place)
+        places = self.places[self.returned.members(owner)].tolist()
+        texts = enumerate(map(returned.bytes_at, places))
+        hits = [(rank, by_text[text]) for rank, text in texts if text in by_text]
         ranks, found = np.array(hits, dtype=np.int64).reshape(-1, 2).T
         return np.full(len(hits), row), ranks, found
 
@@ -381,9 +364,8 @@ def matched(
     order = batch.order(ties)
     for queries in batch.spans.blocks(judgments.spans.of_some(known)):
         block = Block(batch, judgments, queries, known[queries], order)
-        for copies in block.copies:
-            first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
-            batch.report_copy(first, second, problems)
+        if block.has_twins:
+            batch.report_copies(queries, problems)
         if check is not None:
             block.check_ids(check)
         judged = block.known[block.known >= 0]

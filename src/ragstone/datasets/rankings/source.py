@@ -167,34 +167,12 @@ class Spans:
         return np.cumsum(self.sizes) - self.sizes
 
     def of_some(self, owners: Integers) -> "Spans":
-        known = owners >= 0
-        sizes = np.zeros(len(owners), dtype=np.int64)
-        sizes[known] = self.sizes[owners[known]]
-        return Spans(sizes)
+        return Spans(np.where(owners >= 0, self.sizes[owners], 0))
 
     def members(self, owners: Integers) -> Integers:
         sizes = self.sizes[owners]
         before = np.cumsum(sizes) - sizes
         return np.repeat(self.starts[owners] - before, sizes) + np.arange(int(sizes.sum()))
-
-    def owner(self, place: int) -> int:
-        return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
-
-    def twice(self, texts: Texts, hashes: Hashes) -> Iterator[tuple[int, int]]:
-        for owners in self.blocks():
-            items, sizes = self.between(owners), self.sizes[owners]
-            keys = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
-            fill(keys, hashes[items] >> np.uint64(1), sizes)
-            keys.sort(axis=1)
-            if not np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)):
-                continue
-            first: dict[tuple[int, bytes], int] = {}
-            for place in range(items.start, items.stop):
-                key = self.owner(place), texts.bytes_at(place)
-                if key in first:
-                    yield first[key], place
-                else:
-                    first[key] = place
 
     def between(self, owners: slice) -> slice:
         last = owners.stop - 1
@@ -204,27 +182,22 @@ class Spans:
         """Yield owners, as many as fit into a table of CELLS cells with one line for each."""
         # `other` has more items of the same owners; a line has room for the items of both
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
-        sizes = self.sizes + beside
-        if not len(sizes):
-            return
-        widest = int(self.sizes.max() + beside.max())
-        if widest <= 2 * sizes.mean():  # they have similar sizes
-            step = max(1, CELLS // max(widest, 1))
-            for start in range(0, len(sizes), step):
-                yield slice(start, min(start + step, len(sizes)))
-            return
-        start, deep, wide = 0, 0, 0
-        pairs = zip(self.sizes.tolist(), beside.tolist(), strict=True)
-        for place, (one, two) in enumerate(pairs):
-            deep, wide = max(deep, one), max(wide, two)
-            if place > start and (place + 1 - start) * (deep + wide) > CELLS:
-                yield slice(start, place)
-                start, deep, wide = place, one, two
-        yield slice(start, len(sizes))
+        start = 0
+        while start < len(self.sizes):
+            first = max(int(self.sizes[start] + beside[start]), 1)
+            some = slice(start, start + CELLS // first + 1)  # others only make lines longer
+            most = np.maximum.accumulate(self.sizes[some]) + np.maximum.accumulate(beside[some])
+            cells = most * np.arange(1, len(most) + 1)
+            stop = start + max(1, int(np.searchsorted(cells, CELLS, side="right")))
+            yield slice(start, stop)
+            start = stop
 
 
-def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
+def table_of(values: Hashes, sizes: Integers) -> Hashes:
+    """Return a row for each owner with the values of its items, then EMPTY."""
+    table = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
     table[np.arange(table.shape[1]) < sizes[:, np.newaxis]] = values
+    return table
 
 
 S = TypeVar("S", bound=np.generic)
@@ -263,6 +236,7 @@ class Lazy(LazySequence[T]):
         return self._make(place)
 
 
+TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 EXTRA = "ragstone[scale]"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOT_TEXT = {
@@ -424,17 +398,12 @@ def resolve_columns(
     return columns
 
 
-def check_names(mapped: Mapping[str, str]) -> None:
-    for field in mapped:
-        if field not in NAMES:
-            raise UsageError(f"map {field}=...: the fields are {', '.join(NAMES)}")
-
-
 class Problems:
     """Collects the problems of one file, up to a limit."""
 
-    def __init__(self, path: Path, unit: str = "line") -> None:
-        self.name, self.unit, self._path = path.name, unit, path
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+        self.unit = "row" if path.suffix.lower() in TABLES else "line"
         self.notes: list[str] = []
         self.mapped: set[str] = set()  # fields that have the name in the file that `map` gives
         self._found: list[Problem] = []

@@ -4,11 +4,11 @@ import csv
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from ragstone.datasets.rankings.source import (
     Integers,
     OnRead,
     Problems,
-    Stream,
     Texts,
     opened,
     padded,
@@ -29,74 +28,46 @@ from ragstone.datasets.rankings.source import (
 )
 from ragstone.errors import InputError, Problem
 
-_BLANK, _BREAK = ord(" "), ord("\n")
 
-
-@dataclass(frozen=True)
-class Fields:
+class Fields(NamedTuple):
     """The needed fields of N lines, without empty lines and the `odd`: too few or many fields."""
 
-    texts: tuple[Texts, ...]
+    texts: Sequence[Texts]
     lines: Integers
     begins: Integers
     odd: Integers
-    count: int
+    total: int
 
 
 def fields_of(
     content: bytes, needed: Sequence[int], *, least: int, most: int = sys.maxsize
 ) -> Fields:
     """Find the needed fields of whole lines, each with `least` to `most` fields."""
-    if not content:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Fields((Texts.of([]),) * len(needed), nothing, nothing, nothing, 0)
-    ended = content if content.endswith(b"\n") else content + b"\n"
-    buffer = padded(ended)
-    blank = buffer <= _BLANK
-    blanks = np.flatnonzero(blank)
-    kinds = buffer[blanks]  # fields are between blanks as in C: spaces, and 9 to 13 in ASCII
-    if np.any(others := (kinds < ord("\t")) | ((kinds > ord("\r")) & (kinds < _BLANK))):
-        blank[blanks[others]] = False
-        blanks = blanks[~others]
-    width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
-    if not least <= width <= most or len(blanks) % width:
-        return _irregular(buffer, blanks, needed, least=least, most=most)
-    table = blanks.reshape(-1, width)
-    if (  # a blank that is not a break is inside a line, and no two blanks are neighbors
-        ended.count(b"\n") != len(table)
-        or not np.all(buffer[table[:, -1]] == _BREAK)
-        or np.any(blank[1:] & blank[:-1])
-        or blank[len(PADDING)]
-    ):
-        return _irregular(buffer, blanks, needed, least=least, most=most)
-    begins = np.append(len(PADDING), table[:-1, -1] + 1)
+    if content and not content.endswith(b"\n"):
+        content += b"\n"
+    buffer = padded(content)
+    is_blank = buffer <= ord(" ")
+    is_blank[len(PADDING) - 1] = True  # so that each field is between two blanks
+    blanks = np.flatnonzero(is_blank)
+    kinds = buffer[blanks]  # of blanks as in C: spaces, and 9 to 13 in ASCII
+    if np.any(others := (kinds < ord("\t")) | ((kinds > ord("\r")) & (kinds < ord(" ")))):
+        blanks, kinds = blanks[~others], kinds[~others]
+    before, after = blanks[:-1], blanks[1:]
+    last = np.flatnonzero(kinds[1:] == ord("\n"))  # the last field of each line
+    if not (full := after - before > 1).all():
+        last = np.cumsum(full)[last] - 1
+        before, after = before[full], after[full]
+    first = np.append(0, last + 1)[:-1]
+    sizes = last + 1 - first
+    right = (sizes >= least) & (sizes <= most)
+    first = first[right]
     texts: list[Texts] = []
-    for field in needed:
-        starts = begins if field == 0 else table[:, field - 1] + 1
-        texts.append(Texts(buffer, starts, table[:, field] - starts))
-    lines = np.arange(len(table))
-    return Fields(tuple(texts), lines, begins - len(PADDING), lines[:0], len(table))
-
-
-def _irregular(
-    buffer: NDArray[np.uint8], blanks: Integers, needed: Sequence[int], *, least: int, most: int
-) -> Fields:
-    ends = np.flatnonzero(buffer[blanks] == _BREAK)
-    before = np.append(len(PADDING) - 1, blanks[:-1])
-    some = np.flatnonzero(blanks - before > 1)  # blanks with a field right before them
-    starts, stops = before[some] + 1, blanks[some]
-    bounds = np.searchsorted(some, ends, side="right")  # fields down to each line's end
-    first = np.append(0, bounds[:-1])
-    sizes = bounds - first
-    full = np.flatnonzero(sizes > 0)
-    enough = (sizes[full] >= least) & (sizes[full] <= most)
-    lines = full[enough]
-    places = first[lines]
-    texts = tuple(
-        Texts(buffer, starts[places + field], stops[places + field] - starts[places + field])
-        for field in needed
-    )
-    return Fields(texts, lines, starts[places] - len(PADDING), full[~enough], len(ends))
+    for places in (first + field for field in needed):
+        starts = before[places] + 1
+        texts.append(Texts(buffer, starts, after[places] - starts))
+    begins = before[first] + 1 - len(PADDING)
+    lines, odd = np.flatnonzero(right), np.flatnonzero(~right & (sizes > 0))
+    return Fields(texts, lines, begins, odd, len(last))
 
 
 _ZEROS = np.uint64(0x3030303030303030)
@@ -115,60 +86,45 @@ _LOST, _MIDDLE, _NEAR = np.uint64(2**29 - 1), np.uint64(2**28), np.uint64(4)
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
-def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
-    """Return float64[N] as Python reads texts, and the positions of those that are not numbers."""
-    values, mantissa, plain = _plain(texts)
-    return _read_others(texts, values, plain & (mantissa <= _EXACT))
+def numbers(texts: Texts, *, single: bool = False) -> tuple[NDArray[np.float64], Integers]:
+    """Return float64[N] as Python reads texts, and the positions of those that are not numbers.
 
-
-def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
-    values, mantissa, sure = _plain(texts)
-    if not bool(np.all(mantissa <= _EXACT)):
-        # within two units of the last place: exact, unless a single may be rounded either way
-        lost = (values.view(np.uint64) & _LOST) - (_MIDDLE - _NEAR)
-        sure = sure & ((mantissa <= _EXACT) | (lost > _NEAR + _NEAR))
-    values, wrong = _read_others(texts, values, sure)
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32), wrong
-
-
-def _read_others(
-    texts: Texts, values: NDArray[np.float64], sure: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], Integers]:
-    wrong: list[int] = []
-    for place in np.flatnonzero(~sure).tolist():
-        text = texts.bytes_at(place)
-        if _NUMBER.fullmatch(text):
-            values[place] = float(text)
-        else:
-            wrong.append(place)
-    return values, np.array(wrong, dtype=np.int64)
-
-
-def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]]:
-    """Return numbers read as digits with a point among them, their digits, and which are such."""
+    With `single`, numbers are exact after they are rounded to single precision.
+    """
     if not len(texts):
-        return np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
+        return np.zeros(0), np.zeros(0, np.int64)
     negative = texts.buffer[texts.starts] == ord("-")
     size = texts.lengths - negative
     ends = texts.starts + texts.lengths
     point = _point(texts, ends, size)
     behind = np.maximum(point - 1, 0)
     before = size - point
-    whole, right = _digits(texts, ends - point, before)
+    whole, sure = _digits(texts, ends - point, before)
     mantissa, good = _digits(texts, ends, np.minimum(behind, 8))
-    right &= good & (before + behind > 0) & (before + behind <= _MOST)
+    sure &= good & (before + behind > 0) & (before + behind <= _MOST)
     for done in range(8, min(int(np.max(behind)), _MOST), 8):
         more, good = _digits(texts, ends - done, np.clip(behind - done, 0, 8))
-        right &= good
+        sure &= good
         mantissa += more * _POWERS[done]
     power = np.minimum(behind, _MOST)
     mantissa += whole * _POWERS[power]
     # a mantissa up to 2^53 over a power of ten up to 10^22 is rounded once, and so exactly
     # (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice
     values = mantissa.astype(np.float64) / _TENS[power]
+    exact = mantissa <= _EXACT
+    if single and not exact.all():
+        # within two units of the last place: exact, unless a single may be rounded either way
+        lost = (values.view(np.uint64) & _LOST) - (_MIDDLE - _NEAR)
+        exact |= lost > _NEAR + _NEAR
     np.negative(values, out=values, where=negative)
-    return values, mantissa, right
+    wrong: list[int] = []
+    for place in np.flatnonzero(~(sure & exact)).tolist():  # all others, one by one
+        text = texts.bytes_at(place)
+        if _NUMBER.fullmatch(text):
+            values[place] = float(text)
+        else:
+            wrong.append(place)
+    return values, np.array(wrong, dtype=np.int64)
 
 
 def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64":
@@ -247,9 +203,39 @@ def read(
 ) -> Iterator[Batch]:
     form = _form_of(line, problems, graded=graded)
     number = "grade" if graded else "rank" if form == _RANKED else "score"
+    needed, least = _NEEDED.get(form, (0, 1, 2)), len(form.split())
+    most = sys.maxsize if form in (_RUN, _NOTED) else least
+    rest, before, is_last = b"", 1, False
     with opened(path, on_read) as stream:
-        for fields, starts in _parts(stream, form, problems):
-            yield _batch(fields.texts, fields.lines, starts, number, problems)
+        while not is_last:
+            content, is_last = stream.after(rest, AT_ONCE)
+            end = len(content) if is_last else content.rfind(b"\n") + 1
+            if b"\r" in content and (found := _CARRIAGE.search(content, 0, end)):
+                row = content.count(b"\n", 0, found.start()) + before
+                fix = "end lines with line feeds"
+                problems.add("there is a carriage return inside the line", fix, line=row)
+                problems.raise_found()
+            texts, lines, begins, odd, count = fields_of(
+                content[:end], needed, least=least, most=most
+            )
+            starts = texts[0].changes()
+            if not (graded or is_last):  # the last query may continue after what was read
+                if len(starts) < 2:
+                    rest = content
+                    continue
+                last, starts = int(starts[-1]), starts[:-1]
+                end, count = int(begins[last]), int(lines[last])
+                odd = odd[odd < count]
+                texts, lines = [each.part(slice(last)) for each in texts], lines[:last]
+            rest = content[end:]
+            written = content.split(b"\n") if len(odd) else []
+            for place in map(int, odd):
+                seen = f"{quoted(written[place].decode('utf-8', 'replace'))!r} is not {form}"
+                fix = "write all lines in the form of the first"
+                problems.add(seen, fix, line=place + before)
+            if len(lines):
+                yield _batch(texts, lines + before, starts, number, problems)
+            before += count
 
 
 def read_table(
@@ -306,7 +292,7 @@ def _batch(
     queries, documents, *written = texts
     values: Values | None = None
     if written:
-        values, wrong = (numbers if number == "grade" else singles)(written[0])
+        values, wrong = numbers(written[0], single=number != "grade")
         fix = f"a document without a {number} cannot be ranked"
         if number == "grade":
             wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
@@ -315,45 +301,14 @@ def _batch(
             seen = f"the {number} {quoted(written[0].text(place))} is not a number"
             header = "; if this is a header, --map adds names" if lines[place] == 1 else ""
             problems.add(seen, fix + header, line=int(lines[place]))
-        values = np.negative(values) if number == "rank" else values
+        values = values_of(values, number)
     sizes = np.diff(starts, append=len(queries))
     return Batch.of(queries.part(starts).strings(), sizes, documents, values, lines)
 
 
-def _parts(stream: Stream, form: str, problems: Problems) -> Iterator[tuple[Fields, Integers]]:
-    rest, before, last = b"", 1, False
-    while not last:
-        content, last = stream.after(rest, AT_ONCE)
-        end = len(content) if last else content.rfind(b"\n") + 1
-        if b"\r" in content and (found := _CARRIAGE.search(content, 0, end)):
-            line = content.count(b"\n", 0, found.start()) + before
-            fix = "end lines with line feeds"
-            problems.add("there is a carriage return inside the line", fix, line=line)
-            problems.raise_found()
-        needed, least = _NEEDED.get(form, (0, 1, 2)), len(form.split())
-        most = sys.maxsize if form in (_RUN, _NOTED) else least
-        fields = fields_of(content[:end], needed, least=least, most=most)
-        rest = content[end:]
-        starts = fields.texts[0].changes()
-        if form in (_RUN, _RANKED) and not last:  # the last query may continue after what was read
-            if len(starts) < 2:
-                rest = content
-                continue
-            rest = content[int(fields.begins[starts[-1]]) :]
-            end, starts = int(starts[-1]), starts[:-1]
-            line = int(fields.lines[end])
-            fields = Fields(
-                texts=tuple(each.part(slice(end)) for each in fields.texts),
-                lines=fields.lines[:end],
-                begins=fields.begins[:end],
-                odd=fields.odd[fields.odd < line],
-                count=line,
-            )
-        odd: list[int] = fields.odd.tolist()
-        lines = content.split(b"\n") if odd else []
-        for place in odd:
-            seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} is not {form}"
-            problems.add(seen, "write all lines in the form of the first", line=place + before)
-        if len(fields.lines):
-            yield replace(fields, lines=fields.lines + before), starts
-        before += fields.count
+def values_of(numbers: NDArray[np.float64], number: str) -> Values:
+    """Return numbers as grades, or as scores: as in trec_eval, they have single precision."""
+    if number == "grade":
+        return numbers
+    with np.errstate(over="ignore"):
+        return (-numbers if number == "rank" else numbers).astype(np.float32)
