@@ -369,7 +369,7 @@ def read_label_file(
             blank += 1
             continue
         row = cells.get(key, lambda cell: _row_of(cell, known), None)
-        if row is None and not cells.has_problem(key):
+        if row is None and not any(each.column == by_field[key] for each in cells.problems):
             cells.wrong(key, f"the {key} is missing")
         if row and (label := _label(cells, row, value[0] if value else None, defaults)):
             unit = label.position, label.metric, label.claim, label.annotator
@@ -428,9 +428,6 @@ class _Cells:
         except ValueError as error:
             self.wrong(field, str(error))
             return default
-
-    def has_problem(self, field: str) -> bool:
-        return any(problem.column == self._by_field[field] for problem in self.problems)
 
     def wrong(self, field: str, seen: str) -> None:
         name = self._record.values.get(self._by_field.get("id", ""))

@@ -209,10 +209,7 @@ class ScoredQueries:
         self._values.add(rest.values)
         scored = self._block()
         return replace(
-            scored,
-            ids=[*scored.ids, *rest.ids],
-            texts=texts,
-            why=np.append(scored.why, rest.why),
+            scored, ids=[*scored.ids, *rest.ids], texts=texts, why=np.append(scored.why, rest.why)
         )
 
     def _score(self, batch: join.Batch, problems: Problems) -> None:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from pydantic import TypeAdapter
 
+from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
@@ -85,7 +86,7 @@ class RowCounts:
         }
 
 
-class Recorder:
+class Recorder(AsyncResource):
     """Saves finished rows in memory and summarizes them; an async context manager."""
 
     transcript = True
@@ -102,11 +103,6 @@ class Recorder:
     @property
     def counts(self) -> RunSummaryBuilder:
         return self.counted.rows
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None: ...
 
     async def record(self, row: Row) -> None:
         self.counted.add(row)

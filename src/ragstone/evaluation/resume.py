@@ -96,7 +96,7 @@ class StoreRecorder(Recorder):
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         run = super().run(partial=partial, stopped=stopped)
-        if self._stored:
+        if self._resumed or self._changed:
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
                 recount = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
@@ -116,11 +116,8 @@ class StoreRecorder(Recorder):
         return run
 
     def _saved_rows(self) -> Sequence[Row]:
-        return self._store.load(self.manifest.run_id).rows if self._stored else ()
-
-    @property
-    def _stored(self) -> bool:
-        return self._resumed or self._changed
+        stored = self._resumed or self._changed
+        return self._store.load(self.manifest.run_id).rows if stored else ()
 
 
 def open_recorder(

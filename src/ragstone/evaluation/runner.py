@@ -366,15 +366,6 @@ async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     return await Evaluation(data, **options).run_async()
 
 
-def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
-    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
-
-    The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
-    and no reply has to be requested again.
-    """
-    return Evaluation.estimate(data, **options)
-
-
 class Evaluation:
     """One evaluation, checked and ready to run.
 
@@ -467,7 +458,11 @@ class Evaluation:
 
     @classmethod
     def estimate(cls, data: Data, **options: Unpack[Options]) -> scoring.Estimate:
-        """Estimate the judge usage of a run with these options; no calls are made."""
+        """Estimate the judge usage of `evaluate` with the same options; no calls are made.
+
+        The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
+        and no reply has to be requested again.
+        """
         given = plan_of(options)
         plan = given if "judge" in options else preflight.with_llm(given)
         if not isinstance(options.get("judge", plan.judge), str):
@@ -661,3 +656,6 @@ class Evaluation:
         spent, calls_target = self.budget.spent, self.target is not None
         costs = spent and workers.each_row_costs(self.plan, self.metrics, calls_target)
         return spent if costs else None
+
+
+estimate = Evaluation.estimate

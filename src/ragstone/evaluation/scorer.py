@@ -154,7 +154,7 @@ class Scorer:
         return sorted(found.records, key=lambda record: record.place)
 
     def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
-        cells: dict[str, list[object]] = {name: [] for name in self.columns}
+        lines: list[Mapping[str, object]] = []
         for record in self._records(rows):
             texts = record.encoded
             line = {"id": record.row[1], workers.SETTINGS: self._settings}
@@ -164,6 +164,5 @@ class Scorer:
                 for part in workers.SCORE_FIELDS:
                     cell = score.get(part)
                     line[f"scores.{name}.{part}"] = column(cell) if isinstance(cell, str) else cell
-            for name, cell in line.items():
-                cells[name].append(cell)
-        return cells
+            lines.append(line)
+        return {name: [line[name] for line in lines] for name in self.columns}

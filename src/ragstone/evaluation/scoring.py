@@ -48,9 +48,6 @@ class Transcript:
         self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
 
-    async def ask(self, question: Question[T]) -> T:
-        return (await self.reply(question)).value
-
     async def reply(self, question: Question[T]) -> Reply[T]:
         key = question.key
         if key not in self._asked:

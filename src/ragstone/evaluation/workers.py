@@ -21,8 +21,8 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import aclosing, suppress
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -283,11 +283,9 @@ def score_shard(
 
 def portable(error: Exception) -> Exception:
     """Return the error, or one with its text if it cannot be passed to another process."""
-    try:
+    with suppress(Exception):  # what third-party exceptions raise here
         if type(pickle.loads(pickle.dumps(error))) is type(error):  # noqa: S301 - our own bytes
             return error
-    except Exception:  # noqa: BLE001, S110 - what third-party exceptions raise here
-        pass
     kind = UsageError if isinstance(error, UsageError) else RuntimeError
     return kind("".join(traceback.format_exception_only(error)).strip())
 
@@ -335,7 +333,7 @@ class _Worker:
     ready_at: float = 0.0  # when its next call may start
 
 
-class WorkerPool:
+class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
     """Passes shards of rows to an executor, and yields their results as they finish.
 
     Use as `async with`. At most `plan.workers` shards are scored at once. Without an executor, each
@@ -361,9 +359,6 @@ class WorkerPool:
         self._finished: deque[ScoredShard] = deque()
         self._suspects: set[int] = set()  # rows of shards whose workers died
         self._size, self._deaths, self._stopping = FIRST, 0, False
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def _begin(self) -> None:
         started = {
@@ -726,13 +721,9 @@ class RayExecutor(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         reference = self._call.remote(fn, args, kwargs)
-
-        def forget(_: object) -> None:
-            self._running.discard(reference)
-
         self._running.add(reference)
-        future = reference.future()
-        future.add_done_callback(forget)
+        future: Future[Any] = reference.future()
+        future.add_done_callback(lambda _: self._running.discard(reference))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
