@@ -523,17 +523,13 @@ def _key(unit: Unit) -> str:
 def make_probes(judged: Sequence[Mapping[int, Row]], units: Units, plan: Plan) -> list[Probe]:
     setup = JudgeSetup(plan, make_judge(plan)).hash([VerifyClaims.kind])
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    return [
-        Probe(
-            at=at,
-            version=VERSION,
-            setup=setup,
-            verdicts={
-                _key(unit): verdict_of(rows[unit[1]].scores.get(unit[0]), unit[2]) for unit in units
-            },
-        )
-        for rows in judged
-    ]
+    probes: list[Probe] = []
+    for rows in judged:
+        verdicts = {
+            _key(unit): verdict_of(rows[unit[1]].scores.get(unit[0]), unit[2]) for unit in units
+        }
+        probes.append(Probe(at=at, version=VERSION, setup=setup, verdicts=verdicts))
+    return probes
 
 
 def read_probes(path: Path) -> list[Probe]:

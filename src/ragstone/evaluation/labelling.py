@@ -8,7 +8,6 @@ from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, median
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -269,23 +268,19 @@ class LabelSession:
         return self.row(item).scores[self.plan.metric].claims[item.claim]
 
 
-WORDS: Mapping[bool | None, str] = MappingProxyType(
-    {True: "supported", False: "not supported", None: "cannot tell"}
-)
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(  # and other names for them
-    {
-        "human": (),
-        "id": ALIASES["id"],
-        "position": (),
-        "claim": ("statement",),
-        "number": (),
-        "metric": (),
-        "annotator": ("labeller", "rater"),
-        "at": ("labelled_at",),
-        "probability": (),
-        "blind": (),
-    }
-)
+WORDS: Mapping[bool | None, str] = {True: "supported", False: "not supported", None: "cannot tell"}
+COLUMNS: Mapping[str, tuple[str, ...]] = {  # and other names for them
+    "human": (),
+    "id": ALIASES["id"],
+    "position": (),
+    "claim": ("statement",),
+    "number": (),
+    "metric": (),
+    "annotator": ("labeller", "rater"),
+    "at": ("labelled_at",),
+    "probability": (),
+    "blind": (),
+}
 _JUDGED = {"label", "against", "confidence", "quotes"}  # of `--claim-rows`
 
 

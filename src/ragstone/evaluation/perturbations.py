@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple, Self, TypeVar
 
 from ragstone.judges.offline.words import guess_language, language_of, split_forms
@@ -330,14 +329,12 @@ def add_sentence(claim: str, material: Material) -> str | None:
     return f"{claim}{stop} {begins}{added[1:]}"
 
 
-PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
-    {
-        "number": change_number,
-        "date": change_date,
-        "unit": change_unit,
-        "name": change_name,
-        "negation": invert_negation,
-        "qualifier": drop_qualifier,
-        "invented": add_sentence,
-    }
-)
+PERTURBATIONS: Mapping[str, Perturbation] = {
+    "number": change_number,
+    "date": change_date,
+    "unit": change_unit,
+    "name": change_name,
+    "negation": invert_negation,
+    "qualifier": drop_qualifier,
+    "invented": add_sentence,
+}

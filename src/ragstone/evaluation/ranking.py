@@ -18,14 +18,7 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
-from ragstone.results.ranking_run import (
-    BLOCK,
-    COUNTED,
-    SKIPPED,
-    UNKNOWN,
-    RankingScores,
-    RankingSummary,
-)
+from ragstone.results import ranking_run
 from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
@@ -140,7 +133,7 @@ class RankingEvaluation:
             },
         )
         described = {str(metric): metric.described for metric in self.metrics}
-        counts = found.counts() if isinstance(found, RankingSummary) else None
+        counts = found.counts() if isinstance(found, ranking_run.RankingSummary) else None
         return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
 
 
@@ -183,18 +176,18 @@ class ScoredQueries:
         names = self._judgments.names
         return [names[place] for place in np.flatnonzero(~self._seen).tolist()]
 
-    def finish(self) -> "RankingScores | RankingSummary":
+    def finish(self) -> "ranking_run.RankingScores | ranking_run.RankingSummary":
         missing, unscored = self.missing, list(self.unknown)
-        why = np.full(len(unscored), UNKNOWN)
+        why = np.full(len(unscored), ranking_run.UNKNOWN)
         if self._evaluation.missing == "zero" and missing:
             none = np.zeros(len(missing), dtype=np.int64)
             empty = join.Batch.of(missing, none, Texts.of([]), None, none[:0])
             self._score(empty, Problems(self._evaluation.source))
         else:
             unscored = [*missing, *unscored]
-            why = np.append(np.full(len(missing), SKIPPED), why)
+            why = np.append(np.full(len(missing), ranking_run.SKIPPED), why)
         texts = self._evaluation.texts
-        rest = RankingScores(
+        rest = ranking_run.RankingScores(
             ids=unscored,
             texts={},
             metrics=self._names,
@@ -205,7 +198,7 @@ class ScoredQueries:
             self._count()
             for block in rest.blocks():
                 self._counts.merge(block.count_rows(ranges=self._ranges))
-            return RankingSummary(self._counts, texts)
+            return ranking_run.RankingSummary(self._counts, texts)
         self._values.add(rest.values)
         scored = self._block()
         return replace(
@@ -230,17 +223,17 @@ class ScoredQueries:
                     self._failed.setdefault(str(metric), {}).update(moved)
             self._places.add(places)
             self._values.add(np.stack(columns, axis=1))
-            if not self.rows and len(self._places) - self._counted >= BLOCK:
+            if not self.rows and len(self._places) - self._counted >= ranking_run.BLOCK:
                 self._count()
 
-    def _block(self) -> RankingScores:
+    def _block(self) -> ranking_run.RankingScores:
         places = self._places.array()[self._counted :]
-        return RankingScores(
+        return ranking_run.RankingScores(
             ids=list(map(self._judgments.names.__getitem__, places.tolist())),
             texts={},
             metrics=self._names,
             values=self._values.array().reshape(-1, len(self._names)),
-            why=np.full(len(places), COUNTED, dtype=np.uint8),
+            why=np.full(len(places), ranking_run.COUNTED, dtype=np.uint8),
             failed=self._failed,
         )
 

@@ -78,12 +78,10 @@ class RowCounts:
             scores.merge(other._scores[name])
 
     def extras(self, metrics: Mapping[str, Metric]) -> Mapping[str, Detail]:
-        return {
-            name: metric.summarize(self._scores[name].in_order())
-            if name in self._scores
-            else NOTHING
-            for name, metric in metrics.items()
-        }
+        found = dict.fromkeys(metrics, NOTHING)
+        for name, scores in self._scores.items():
+            found[name] = metrics[name].summarize(scores.in_order())
+        return found
 
 
 class Recorder(AsyncResource):

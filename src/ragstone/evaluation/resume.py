@@ -139,15 +139,11 @@ def open_recorder(
         newer = {"plan": manifest.plan, "source": manifest.source}
         newer |= {"reports": manifest.reports} if manifest.reports else {}
         manifest = earlier.model_copy(update=newer)
+    closes, resumed = store is not place, run_id is not None
     recorder = StoreRecorder(
-        manifest,
-        metrics,
-        store=store,
-        closes=store is not place,
-        resumed=run_id is not None,
-        options=options,
+        manifest, metrics, store=store, closes=closes, resumed=resumed, options=options
     )
-    if run_id is not None:
+    if resumed:
         hint = "" if "resume" in options else " (use fresh to start a new run)"
         rows = count(manifest.source.rows, "row")
         notices.append(

@@ -2,21 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import (
-    AsyncIterable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
@@ -28,14 +19,7 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.choice import Answers
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of, without_texts
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
-from ragstone.evaluation import preflight, scoring, workers
-from ragstone.evaluation.config_file import (
-    OTHER_KEYS,
-    Config,
-    model_names,
-    read_config,
-    settings_of,
-)
+from ragstone.evaluation import config_file, preflight, scoring, workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, REPLIES, make_judge
@@ -141,27 +125,25 @@ class Options(PublicOptions, total=False):
     tracing: Tracing
 
 
-_TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
-    {
-        "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
-        "plugin": ((str, Path, Sequence), "a module or file with metrics, or several of them"),
-        "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
-        "scored": ((str, Path), "the path of a folder"),
-        "preset": ((str,), "the name of a preset"),
-        "model": ((str,), "the name of a model, such as gpt-4o-mini"),
-        "prompts": ((Mapping,), "a mapping of question kind to file"),
-        "judge_headers": ((Mapping,), "a mapping of names to texts"),
-        "judge_body": ((Mapping,), "a mapping of names to values"),
-        "columns": ((Mapping,), "a mapping of field to column"),
-        **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
-        "plan": ((Plan,), "a Plan"),
-        **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
-        "explicit": ((Collection,), "names of settings"),
-        "tracing": ((Tracing,), "a Tracing"),
-        "executor": ((Executor,), "a concurrent.futures.Executor"),
-        **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
-    }
-)
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
+    "plugin": ((str, Path, Sequence), "a module or file with metrics, or several of them"),
+    "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
+    "scored": ((str, Path), "the path of a folder"),
+    "preset": ((str,), "the name of a preset"),
+    "model": ((str,), "the name of a model, such as gpt-4o-mini"),
+    "prompts": ((Mapping,), "a mapping of question kind to file"),
+    "judge_headers": ((Mapping,), "a mapping of names to texts"),
+    "judge_body": ((Mapping,), "a mapping of names to values"),
+    "columns": ((Mapping,), "a mapping of field to column"),
+    **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
+    "plan": ((Plan,), "a Plan"),
+    **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
+    "explicit": ((Collection,), "names of settings"),
+    "tracing": ((Tracing,), "a Tracing"),
+    "executor": ((Executor,), "a concurrent.futures.Executor"),
+    **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
+}
 
 
 def _check_types(options: Options | ScoringOptions) -> None:
@@ -170,7 +152,7 @@ def _check_types(options: Options | ScoringOptions) -> None:
             raise UsageError(
                 f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
             )
-        if argument := OTHER_KEYS.get(name):
+        if argument := config_file.OTHER_KEYS.get(name):
             raise UsageError(
                 f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
             )
@@ -200,12 +182,15 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     if "model" in given:
         if "judge" in given:
             raise UsageError("model and judge are the same setting; pass one of them")
-        given["judge"] = model_names(given.pop("model"))
+        given["judge"] = config_file.model_names(given.pop("model"))
     source = options.get("config", {})
     files = {"preset"} if isinstance(source, Mapping) else {"config", "preset"}
     if "plan" in options and (both := sorted(options.keys() & files)):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
-    config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
+    if isinstance(source, Mapping):
+        config = config_file.Config(config_file.settings_of(source))
+    else:
+        config = config_file.read_config(source)
     plugins = options.get("plugin", ())
     for module in (*config.plugins, *([plugins] if isinstance(plugins, str | Path) else plugins)):
         load_plugin(str(module))
@@ -232,18 +217,15 @@ def explicit_settings(options: Options | ScoringOptions) -> Collection[str]:
     """Return the names of all options that were given, also those in a mapping of settings."""
     given = {name for name, value in options.items() if value is not None}
     if isinstance(config := options.get("config"), Mapping):
-        given |= settings_of(config).keys()
+        given |= config_file.settings_of(config).keys()
     return options.get("explicit", given)
 
 
 def load_data(data: Data, plan: Plan, answers: Answers = "response") -> Dataset:
     """Load a file or take samples; a loaded data set is returned as it is."""
     if isinstance(data, Dataset):
-        if ignored := [
-            name
-            for name in ("sheet", "header_row", "columns", "limit", "sample")
-            if getattr(plan, name)
-        ]:
+        reading = ("sheet", "header_row", "columns", "limit", "sample")
+        if ignored := [name for name in reading if getattr(plan, name)]:
             raise UsageError(f"the data is already loaded; pass {' and '.join(ignored)} to load()")
         return data
     if isinstance(data, str | Path):
@@ -513,17 +495,14 @@ class Evaluation:
             else:
                 await self._run_here(source, stack)
 
-    async def _unfinished_rows(self) -> Iterator[Row]:
+    async def _unfinished_rows(self) -> Iterable[Row]:
         """Return the rows to score, after recording those that were scored elsewhere."""
         samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
         if self.scored:
             is_done = bytearray(number in done for number in range(len(samples)))
+            cluster, transcript = self.plan.cluster, self.recorder.transcript
             for shard in self.scored.shards(
-                samples,
-                self.metrics,
-                cluster=self.plan.cluster,
-                transcript=self.recorder.transcript,
-                is_done=is_done,
+                samples, self.metrics, cluster=cluster, transcript=transcript, is_done=is_done
             ):
                 await asyncio.sleep(0)  # so that the task can be cancelled
                 await self._record_shard(shard)

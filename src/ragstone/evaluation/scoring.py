@@ -393,13 +393,8 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
             fields.setdefault("ranking", row.sample.contexts)  # the old contexts were ranked
     if "contexts" in failures and fields.get("ranking", row.sample.ranking) is None:
         failures.setdefault("ranking", failures["contexts"])  # they would have been the ranking
-    return replace(
-        row,
-        sample=row.sample.model_copy(update=fields),
-        failures=failures,
-        calls=answer.calls,
-        notes=notes,
-    )
+    sample = row.sample.model_copy(update=fields)
+    return replace(row, sample=sample, failures=failures, calls=answer.calls, notes=notes)
 
 
 # Stopping while a service is down
@@ -557,10 +552,9 @@ def estimate_rows(
     """Makes no calls. With `asks_target`, missing responses and contexts come from the target."""
     places = range(len(samples)) if places is None else places
     numbers = range(1, ASSUMED_SENTENCES + 1)
+    facts = [f"The system states fact {n} of what was asked here." for n in numbers]
     assumed = {
-        "response": " ".join(
-            f"The system states fact {n} of what was asked here." for n in numbers
-        ),
+        "response": " ".join(facts),
         "contexts": (Context(text="context " * ASSUMED_WORDS),) * max(plan.cutoffs),
     }
     unknown = set[int]()
@@ -597,10 +591,5 @@ def estimate_rows(
             f"of {ASSUMED_WORDS} words are assumed"
         )
     estimate = Estimate.between(least, most)
-    batches = has_batch_api(plan) and estimate.cost_usd is not None
-    return replace(
-        estimate,
-        rows=len(places),
-        notes=tuple(notes),
-        batch_cost_usd=(cheap, dear) if batches else None,
-    )
+    batched = (cheap, dear) if has_batch_api(plan) and estimate.cost_usd is not None else None
+    return replace(estimate, rows=len(places), notes=tuple(notes), batch_cost_usd=batched)

@@ -34,7 +34,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread
 from time import monotonic
-from types import MappingProxyType
 from typing import Any, Self, TextIO, cast
 from uuid import uuid4
 
@@ -554,9 +553,8 @@ class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
 
 # columns: the row as the store has it, its exchanges, and the key of what scored it
 BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_settings"
-SCORE_FIELDS: Mapping[str, type] = MappingProxyType(  # in columns `scores.METRIC.PART`
-    {"value": float, "state": str, "cause": str, "reason": str}
-)
+# in columns `scores.METRIC.PART`
+SCORE_FIELDS: Mapping[str, type] = {"value": float, "state": str, "cause": str, "reason": str}
 AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 
