@@ -473,11 +473,8 @@ class Noise(TypedDict):
 
 
 def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
-    table: list[list[float]] = []
-    for index in judged[0]:
-        values = (rows[index].scores[metric].value for rows in judged)
-        table.append([value for value in values if value is not None])
-    complete = [values for values in table if len(values) == len(judged)]
+    table = [[rows[index].scores[metric].value for rows in judged] for index in judged[0]]
+    complete = [values for values in table if None not in values]
     if len(complete) < 2:
         return None
     sampling, judge = paired_tests.variance_components(np.array(complete, dtype=np.float64))

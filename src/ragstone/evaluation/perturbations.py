@@ -125,7 +125,6 @@ _FULL_DATE = re.compile(
 )
 _AMBIGUOUS = frozenset(("may", "march", "august"))  # also ordinary words, unless next to a number
 _FIGURE_NEAR = 6
-STEPS = (5, 4, 3, 2, 1)  # to the month or weekday that replaces another one
 
 
 def change_date(claim: str, material: Material) -> str | None:
@@ -158,7 +157,7 @@ def _other_dates(date: str) -> Iterator[str]:
     if not date[0].isdigit():
         names = next(each for each in _DATE_LISTS if date.casefold() in each)
         place = names.index(date.casefold())
-        for step in STEPS:
+        for step in (5, 4, 3, 2, 1):  # to the month or weekday that replaces it
             other = names[(place + step) % len(names)]
             yield other.capitalize() if date[0].isupper() else other
         return

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +15,7 @@ from ragstone.datasets.rankings import files, join
 from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, Texts, check_names
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
+from ragstone.evaluation.recorder import VERSION
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results import ranking_run
@@ -114,7 +114,7 @@ class RankingEvaluation:
         started_at = datetime.now(UTC)
         manifest = Manifest(
             run_id=new_run_id(started_at),
-            version=version("ragstone"),
+            version=VERSION,
             started_at=started_at,
             plan=self.plan,
             source=Source(name=source, rows=len(found), notes=tuple(notes), path=str(ranking)),
