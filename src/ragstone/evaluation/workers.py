@@ -40,12 +40,11 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
-from ragstone._internal.files import write_file
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
-from ragstone.datasets.frames import column_errors, frame_of
+from ragstone.datasets.frames import column_errors
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import VERSION, RowCounts
 from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
@@ -559,22 +558,7 @@ AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 
 
-def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
-    scores = {f"scores.{name}.{part}": t for name in metrics for part, t in SCORE_FIELDS.items()}
-    return {"id": str, **scores, **dict.fromkeys((BODY, TRANSCRIPT, SETTINGS), str)}
-
-
-def write_scored(
-    columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
-) -> None:
-    _check_polars(f"writing {path}")
-    import polars
-
-    frame = cast("polars.DataFrame", frame_of(columns, types, like=polars.DataFrame()))
-    write_file(path, lambda part: frame.write_parquet(part, row_group_size=AT_ONCE))
-
-
-def _check_polars(what: str) -> None:
+def check_polars(what: str) -> None:
     if find_spec("polars") is None:
         raise UsageError(f"{what} needs an extra: pip install 'ragstone[parquet]'")
 
@@ -584,7 +568,7 @@ class ScoredFiles:
 
     def __init__(self, folder: str | Path, settings: str) -> None:
         self.folder, self._settings = Path(folder), settings
-        _check_polars(f"reading {folder}")
+        check_polars(f"reading {folder}")
         found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
         # names of files that are not complete begin with . or _, in Spark for example
         self._files = sorted(
