@@ -250,29 +250,24 @@ def score_rankings(
     """Return float64[Q], and place -> why the metric failed there; the value is 0 there."""
     if is_builtin(metric):
         return metric.values(rankings), {}
-    failed: dict[int, str] = {}
     try:
-        return _validate(metric.values(rankings), len(rankings)), failed
-    except BaseException as error:  # reported below, for each query that fails by itself
+        values = np.asarray(metric.values(rankings), dtype=np.float64)
+        if values.shape != (len(rankings),):
+            seen = f"values of shape {values.shape} for {len(rankings)} queries"
+            raise ValueError(f"it returned {seen}")
+        if not np.isfinite(values).all():
+            odd = values[~np.isfinite(values)][0]
+            raise ValueError(f"it returned {odd}, which is not a finite number")
+        return values, {}
+    except BaseException as error:
         if not is_from_code(error):
             raise
-    values = np.zeros(len(rankings))
+        if len(rankings) == 1:
+            return np.zeros(1), {0: describe_exception("the metric", error)}
+    # again query by query, so that only those fail for which it raises
+    values, failed = np.zeros(len(rankings)), dict[int, str]()
     for place, (ids, relevance) in enumerate(zip(rankings.ids, rankings.relevance, strict=True)):
-        try:
-            alone = metric.values(Rankings.of([ids], [relevance]))
-            values[place] = _validate(alone, 1)[0]
-        except BaseException as error:
-            if not is_from_code(error):
-                raise
-            failed[place] = describe_exception("the metric", error)
+        (values[place],), why = score_rankings(metric, Rankings.of([ids], [relevance]))
+        if why:
+            failed[place] = why[0]
     return values, failed
-
-
-def _validate(values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (queries,):
-        raise ValueError(f"it returned values of shape {found.shape} for {queries} queries")
-    if not np.isfinite(found).all():
-        place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"it returned {found[place]}, which is not a finite number")
-    return found

@@ -42,9 +42,6 @@ Data = str | Path | Dataset | Frame | TestCases | Iterable[Sample | Model | Mapp
 mappings of their fields, or Pydantic models."""
 
 
-Rows = Iterable[Row] | AsyncIterable[Row]
-
-
 class ScoringOptions(TypedDict, total=False):
     """The options that decide how rows are scored.
 
@@ -487,7 +484,7 @@ class Evaluation:
                 if self.batches:
                     await stack.enter_async_context(self.batches)
                 await stack.enter_async_context(self.judge)
-            source: Rows = takewhile(lambda _: not self._spent, rows)
+            source: scoring.Rows = takewhile(lambda _: not self._spent, rows)
             if self.target is not None:
                 source = await self._ask_target(self.target, source, stack)
             if self.setup:
@@ -528,7 +525,7 @@ class Evaluation:
         )
         return await stack.enter_async_context(answered)
 
-    async def _run_here(self, rows: Rows, stack: AsyncExitStack) -> None:
+    async def _run_here(self, rows: scoring.Rows, stack: AsyncExitStack) -> None:
         def around(score: RowScorer) -> RowScorer:
             score = self.batches.scorer(score) if self.batches else score
             tracing = self.options.get("tracing", UNTRACED)
@@ -548,7 +545,7 @@ class Evaluation:
             await self.batches.submit()
 
     async def _run_in_workers(
-        self, setup: workers.WorkerSetup, rows: Rows, stack: AsyncExitStack
+        self, setup: workers.WorkerSetup, rows: scoring.Rows, stack: AsyncExitStack
     ) -> None:
         executor = self.options.get("executor")
         kind = "worker" if executor else "worker process"

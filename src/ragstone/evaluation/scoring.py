@@ -158,10 +158,11 @@ async def _verdicts(
 
 
 BATCH = 200  # rows scored together by ranking metrics
+Rows = Iterable[Row] | AsyncIterable[Row]
 
 
 def score_rows(
-    rows: Iterable[Row] | AsyncIterable[Row],
+    rows: Rows,
     metrics: Sequence[Metric],
     judge: Judge,
     *,

@@ -20,7 +20,7 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -47,7 +47,7 @@ from ragstone._internal.text import format_validation_errors, one_line, public_u
 from ragstone.datasets.frames import column_errors
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import VERSION, RowCounts
-from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
+from ragstone.evaluation.scoring import BATCH, CircuitBreaker, Rows, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.local.model import LocalSettings
@@ -413,9 +413,7 @@ class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
             end.cancel()
         await asyncio.gather(*ends, *self._running, return_exceptions=True)
 
-    async def results(
-        self, rows: Iterable[Row] | AsyncIterable[Row]
-    ) -> AsyncGenerator[ScoredShard, None]:
+    async def results(self, rows: Rows) -> AsyncGenerator[ScoredShard, None]:
         await self._begin()
         shards = self._shards(rows)
         upcoming = asyncio.create_task(anext(shards, None))  # None is the end
@@ -465,9 +463,7 @@ class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
             del self._running[task]
             task.result()
 
-    async def _shards(
-        self, rows: Iterable[Row] | AsyncIterable[Row]
-    ) -> AsyncGenerator[Sequence[Row], None]:
+    async def _shards(self, rows: Rows) -> AsyncGenerator[Sequence[Row], None]:
         shard: list[Row] = []
         async with aclosing(as_async(rows)) as source:
             async for row in source:
