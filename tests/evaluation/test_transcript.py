@@ -39,37 +39,37 @@ class SlowJudge(Judge):
 async def test_an_equal_question_is_not_asked_again() -> None:
     judge = ScriptedJudge(ANSWERS)
     transcript = Transcript(judge)
-    assert await transcript.ask(ONE) == (CLAIM,)
-    assert await transcript.ask(SAME) == (CLAIM,)
+    assert (await transcript.reply(ONE)).value == (CLAIM,)
+    assert (await transcript.reply(SAME)).value == (CLAIM,)
     assert judge.asked == [ONE]
-    await transcript.ask(OTHER)
+    await transcript.reply(OTHER)
     assert judge.asked == [ONE, OTHER]
 
 
 async def test_nor_while_it_is_under_way() -> None:
     judge = ScriptedJudge(ANSWERS)
     transcript = Transcript(SlowJudge(judge))
-    answers = await asyncio.gather(*(transcript.ask(q) for q in [ONE, SAME, OTHER] * 10))
-    assert answers == [(CLAIM,)] * 30
+    answers = await asyncio.gather(*(transcript.reply(q) for q in [ONE, SAME, OTHER] * 10))
+    assert [answer.value for answer in answers] == [(CLAIM,)] * 30
     assert judge.asked == [ONE, OTHER]
 
 
 async def test_a_failure_is_shared_and_not_tried_again() -> None:
     judge = ScriptedJudge({"extract_claims": Failure(Cause.TIMEOUT, "too late")})
     transcript = Transcript(SlowJudge(judge))
-    told = await asyncio.gather(*(transcript.ask(ONE) for _ in range(3)), return_exceptions=True)
+    told = await asyncio.gather(*(transcript.reply(ONE) for _ in range(3)), return_exceptions=True)
     assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
         (JudgeFailureError, Cause.TIMEOUT, "too late")
     ] * 3
     with pytest.raises(JudgeError, match="too late"):
-        await transcript.ask(SAME)
+        await transcript.reply(SAME)
     assert judge.asked == [ONE]
 
 
 async def test_what_is_not_supported_comes_through() -> None:
     transcript = Transcript(ScriptedJudge(ANSWERS))
     with pytest.raises(QuestionNotSupportedError):
-        await transcript.ask(VerifyClaims(claims=("a",), contexts=("b",)))
+        await transcript.reply(VerifyClaims(claims=("a",), contexts=("b",)))
     assert transcript.exchanges == ()
     await transcript.close()
 
@@ -83,11 +83,11 @@ async def test_a_bug_in_a_users_judge_fails_the_question_and_one_in_ragstone_the
 
     transcript = Transcript(Broken())
     with pytest.raises(JudgeError, match=r"the judge raised ZeroDivisionError at test_transcript"):
-        await transcript.ask(ONE)
+        await transcript.reply(ONE)
     Broken.__module__ = "ragstone.judges.broken"
     transcript = Transcript(Broken())
     with pytest.raises(ZeroDivisionError):
-        await transcript.ask(ONE)
+        await transcript.reply(ONE)
     assert transcript.exchanges == ()
 
 
@@ -95,9 +95,9 @@ async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> 
     verify = VerifyClaims(claims=("a",), contexts=("b",))
     failure = Failure(Cause.REFUSAL, "no")
     transcript = Transcript(ScriptedJudge({**ANSWERS, "verify_claims": failure}))
-    await transcript.ask(ONE)
+    await transcript.reply(ONE)
     with pytest.raises(JudgeError):
-        await transcript.ask(verify)
+        await transcript.reply(verify)
     first, second = transcript.exchanges
     assert (first.key, first.kind) == (ONE.key, "extract_claims")
     assert first.outcome == Reply((CLAIM,), Usage(calls=1))
@@ -106,21 +106,21 @@ async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> 
 
 async def test_latency_is_in_milliseconds() -> None:
     transcript = Transcript(SlowJudge(ScriptedJudge(ANSWERS), seconds=0.05))
-    await transcript.ask(ONE)
+    await transcript.reply(ONE)
     assert transcript.exchanges[0].latency_ms >= 45
 
 
 async def test_usage_counts_each_exchange_once() -> None:
     transcript = Transcript(ScriptedJudge(ANSWERS))
     for question in (ONE, SAME, OTHER):
-        await transcript.ask(question)
+        await transcript.reply(question)
     assert [each.outcome.usage for each in transcript.exchanges] == [Usage(calls=1)] * 2
 
 
 async def test_closing_cancels_what_is_under_way_and_waits() -> None:
     judge = SlowJudge(ScriptedJudge(ANSWERS), seconds=60)
     transcript = Transcript(judge)
-    asking = [asyncio.create_task(transcript.ask(q)) for q in (ONE, SAME, OTHER)]
+    asking = [asyncio.create_task(transcript.reply(q)) for q in (ONE, SAME, OTHER)]
     await asyncio.sleep(0.01)
     await transcript.close()
     assert (judge.begun, judge.cancelled) == (2, 2)
@@ -131,7 +131,7 @@ async def test_closing_cancels_what_is_under_way_and_waits() -> None:
 
 async def test_closing_keeps_what_came_back() -> None:
     transcript = Transcript(ScriptedJudge(ANSWERS))
-    await transcript.ask(ONE)
+    await transcript.reply(ONE)
     await transcript.close()
     assert len(transcript.exchanges) == 1
 
@@ -139,11 +139,11 @@ async def test_closing_keeps_what_came_back() -> None:
 async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others() -> None:
     judge = ScriptedJudge(ANSWERS)
     transcript = Transcript(SlowJudge(judge, seconds=0.05))
-    impatient = asyncio.create_task(transcript.ask(ONE))
-    patient = asyncio.create_task(transcript.ask(SAME))
+    impatient = asyncio.create_task(transcript.reply(ONE))
+    patient = asyncio.create_task(transcript.reply(SAME))
     await asyncio.sleep(0.01)
     impatient.cancel()
-    assert await patient == (CLAIM,)
+    assert (await patient).value == (CLAIM,)
     assert impatient.cancelled()
     assert judge.asked == [ONE]
 
@@ -158,8 +158,8 @@ async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> No
     judge = Tagged(ANSWERS)
     for tags in ({"language": "German", "area": 5, "other": "x"}, {"language": None}, {}):
         transcript = Transcript(judge, tags)
-        await transcript.ask(ONE)
-        await transcript.ask(SAME)
+        await transcript.reply(ONE)
+        await transcript.reply(SAME)
         assert [exchange.key for exchange in transcript.exchanges] == [ONE.key]
     assert judge.asked == [
         ONE.varied(tags=(("area", "5"), ("language", "German"))),
@@ -170,7 +170,7 @@ async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> No
 
 async def test_a_judge_that_names_no_tags_sees_none() -> None:
     judge = ScriptedJudge(ANSWERS)
-    await Transcript(judge, {"language": "German"}).ask(ONE)
+    await Transcript(judge, {"language": "German"}).reply(ONE)
     assert judge.asked == [ONE]
 
 
@@ -190,5 +190,5 @@ async def test_notes_are_remembered_by_who_asked() -> None:
 async def test_an_exchange_says_when_it_began() -> None:
     before = time.time()
     transcript = Transcript(ScriptedJudge(ANSWERS))
-    await transcript.ask(ONE)
+    await transcript.reply(ONE)
     assert before <= transcript.exchanges[0].started_at <= time.time()

@@ -27,9 +27,9 @@ Values = Mapping[str, object]
 _TEXTS = "data store reply_cache target preset policy judge embedding_model".split()
 _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
-OTHER_KEYS: Mapping[str, str] = MappingProxyType(
-    {key: name for name, setting in SETTINGS.items() for key in setting.keys}
-)
+OTHER_KEYS: Mapping[str, str] = {
+    key: name for name, setting in SETTINGS.items() for key in setting.keys
+}
 KEYS = (*SETTINGS, *OTHER_KEYS)
 NAMED = ("columns", "prompts", "judge_headers", "judge_body")  # settings that map names
 _NOTHING: Mapping[str, object] = MappingProxyType({})

@@ -473,11 +473,8 @@ class Noise(TypedDict):
 
 
 def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
-    table: list[list[float]] = []
-    for index in judged[0]:
-        values = (rows[index].scores[metric].value for rows in judged)
-        table.append([value for value in values if value is not None])
-    complete = [values for values in table if len(values) == len(judged)]
+    table = [[rows[index].scores[metric].value for rows in judged] for index in judged[0]]
+    complete = [values for values in table if None not in values]
     if len(complete) < 2:
         return None
     sampling, judge = paired_tests.variance_components(np.array(complete, dtype=np.float64))
@@ -523,17 +520,13 @@ def _key(unit: Unit) -> str:
 def make_probes(judged: Sequence[Mapping[int, Row]], units: Units, plan: Plan) -> list[Probe]:
     setup = JudgeSetup(plan, make_judge(plan)).hash([VerifyClaims.kind])
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    return [
-        Probe(
-            at=at,
-            version=VERSION,
-            setup=setup,
-            verdicts={
-                _key(unit): verdict_of(rows[unit[1]].scores.get(unit[0]), unit[2]) for unit in units
-            },
-        )
-        for rows in judged
-    ]
+    probes: list[Probe] = []
+    for rows in judged:
+        verdicts = {
+            _key(unit): verdict_of(rows[unit[1]].scores.get(unit[0]), unit[2]) for unit in units
+        }
+        probes.append(Probe(at=at, version=VERSION, setup=setup, verdicts=verdicts))
+    return probes
 
 
 def read_probes(path: Path) -> list[Probe]:

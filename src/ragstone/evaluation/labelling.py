@@ -8,7 +8,6 @@ from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, median
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -269,23 +268,19 @@ class LabelSession:
         return self.row(item).scores[self.plan.metric].claims[item.claim]
 
 
-WORDS: Mapping[bool | None, str] = MappingProxyType(
-    {True: "supported", False: "not supported", None: "cannot tell"}
-)
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(  # and other names for them
-    {
-        "human": (),
-        "id": ALIASES["id"],
-        "position": (),
-        "claim": ("statement",),
-        "number": (),
-        "metric": (),
-        "annotator": ("labeller", "rater"),
-        "at": ("labelled_at",),
-        "probability": (),
-        "blind": (),
-    }
-)
+WORDS: Mapping[bool | None, str] = {True: "supported", False: "not supported", None: "cannot tell"}
+COLUMNS: Mapping[str, tuple[str, ...]] = {  # and other names for them
+    "human": (),
+    "id": ALIASES["id"],
+    "position": (),
+    "claim": ("statement",),
+    "number": (),
+    "metric": (),
+    "annotator": ("labeller", "rater"),
+    "at": ("labelled_at",),
+    "probability": (),
+    "blind": (),
+}
 _JUDGED = {"label", "against", "confidence", "quotes"}  # of `--claim-rows`
 
 
@@ -369,7 +364,7 @@ def read_label_file(
             blank += 1
             continue
         row = cells.get(key, lambda cell: _row_of(cell, known), None)
-        if row is None and not cells.has_problem(key):
+        if row is None and not any(each.column == by_field[key] for each in cells.problems):
             cells.wrong(key, f"the {key} is missing")
         if row and (label := _label(cells, row, value[0] if value else None, defaults)):
             unit = label.position, label.metric, label.claim, label.annotator
@@ -428,9 +423,6 @@ class _Cells:
         except ValueError as error:
             self.wrong(field, str(error))
             return default
-
-    def has_problem(self, field: str) -> bool:
-        return any(problem.column == self._by_field[field] for problem in self.problems)
 
     def wrong(self, field: str, seen: str) -> None:
         name = self._record.values.get(self._by_field.get("id", ""))

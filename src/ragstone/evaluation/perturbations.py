@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple, Self, TypeVar
 
 from ragstone.judges.offline.words import guess_language, language_of, split_forms
@@ -126,7 +125,6 @@ _FULL_DATE = re.compile(
 )
 _AMBIGUOUS = frozenset(("may", "march", "august"))  # also ordinary words, unless next to a number
 _FIGURE_NEAR = 6
-STEPS = (5, 4, 3, 2, 1)  # to the month or weekday that replaces another one
 
 
 def change_date(claim: str, material: Material) -> str | None:
@@ -159,7 +157,7 @@ def _other_dates(date: str) -> Iterator[str]:
     if not date[0].isdigit():
         names = next(each for each in _DATE_LISTS if date.casefold() in each)
         place = names.index(date.casefold())
-        for step in STEPS:
+        for step in (5, 4, 3, 2, 1):  # to the month or weekday that replaces it
             other = names[(place + step) % len(names)]
             yield other.capitalize() if date[0].isupper() else other
         return
@@ -330,14 +328,12 @@ def add_sentence(claim: str, material: Material) -> str | None:
     return f"{claim}{stop} {begins}{added[1:]}"
 
 
-PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
-    {
-        "number": change_number,
-        "date": change_date,
-        "unit": change_unit,
-        "name": change_name,
-        "negation": invert_negation,
-        "qualifier": drop_qualifier,
-        "invented": add_sentence,
-    }
-)
+PERTURBATIONS: Mapping[str, Perturbation] = {
+    "number": change_number,
+    "date": change_date,
+    "unit": change_unit,
+    "name": change_name,
+    "negation": invert_negation,
+    "qualifier": drop_qualifier,
+    "invented": add_sentence,
+}

@@ -8,9 +8,9 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from ragstone._internal.text import join_by_reason
+from ragstone.datasets import Dataset
 from ragstone.datasets.columns import ALIASES, mapping, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
@@ -24,9 +24,6 @@ from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.questions import TextSimilarity
 from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
-
-if TYPE_CHECKING:
-    from ragstone.datasets import Dataset
 
 LLM = "openai:gpt-4o-mini"  # if nothing sets a judge, and a metric requested by name needs an LLM
 LLM_KEY = "OPENAI_API_KEY"
@@ -67,7 +64,7 @@ class Preflight:
     def compare(
         cls,
         metrics: Sequence[Metric],
-        dataset: "Dataset",
+        dataset: Dataset,
         *,
         judge: Judge,
         target: Target | None = None,
@@ -126,7 +123,7 @@ class Preflight:
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 
-def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:
+def lacks_fields(metrics: Sequence[Metric], dataset: Dataset) -> bool:
     present = _with_stand_ins(dataset.contents.fields) | _with_stand_ins(dataset.known)
     return any(need in FIELDS and need not in present for each in metrics for need in each.needs)
 

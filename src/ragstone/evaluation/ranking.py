@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -16,16 +15,10 @@ from ragstone.datasets.rankings import files, join
 from ragstone.datasets.rankings.source import NAMES, GrowingArray, OnRead, Problems, Texts
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
+from ragstone.evaluation.recorder import VERSION
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
-from ragstone.results.ranking_run import (
-    BLOCK,
-    COUNTED,
-    SKIPPED,
-    UNKNOWN,
-    RankingScores,
-    RankingSummary,
-)
+from ragstone.results import ranking_run
 from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
@@ -123,7 +116,7 @@ class RankingEvaluation:
         started_at = datetime.now(UTC)
         manifest = Manifest(
             run_id=new_run_id(started_at),
-            version=version("ragstone"),
+            version=VERSION,
             started_at=started_at,
             plan=self.plan,
             source=Source(name=source, rows=len(found), notes=tuple(notes), path=str(ranking)),
@@ -142,7 +135,7 @@ class RankingEvaluation:
             },
         )
         described = {str(metric): metric.described for metric in self.metrics}
-        counts = found.counts() if isinstance(found, RankingSummary) else None
+        counts = found.counts() if isinstance(found, ranking_run.RankingSummary) else None
         return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
 
 
@@ -185,18 +178,18 @@ class ScoredQueries:
         names = self._judgments.names
         return [names[place] for place in np.flatnonzero(~self._seen).tolist()]
 
-    def finish(self) -> "RankingScores | RankingSummary":
+    def finish(self) -> "ranking_run.RankingScores | ranking_run.RankingSummary":
         missing, unscored = self.missing, list(self.unknown)
-        why = np.full(len(unscored), UNKNOWN)
+        why = np.full(len(unscored), ranking_run.UNKNOWN)
         if self._evaluation.missing == "zero" and missing:
             none = np.zeros(len(missing), dtype=np.int64)
             empty = join.Batch.of(missing, none, Texts.of([]), None, none[:0])
             self._score(empty, Problems(self._evaluation.source))
         else:
             unscored = [*missing, *unscored]
-            why = np.append(np.full(len(missing), SKIPPED), why)
+            why = np.append(np.full(len(missing), ranking_run.SKIPPED), why)
         texts = self._evaluation.texts
-        rest = RankingScores(
+        rest = ranking_run.RankingScores(
             ids=unscored,
             texts={},
             metrics=self._names,
@@ -207,14 +200,11 @@ class ScoredQueries:
             self._count()
             for block in rest.blocks():
                 self._counts.merge(block.count_rows(ranges=self._ranges))
-            return RankingSummary(self._counts, texts)
+            return ranking_run.RankingSummary(self._counts, texts)
         self._values.add(rest.values)
         scored = self._block()
         return replace(
-            scored,
-            ids=[*scored.ids, *rest.ids],
-            texts=texts,
-            why=np.append(scored.why, rest.why),
+            scored, ids=[*scored.ids, *rest.ids], texts=texts, why=np.append(scored.why, rest.why)
         )
 
     def _score(self, batch: join.Batch, problems: Problems) -> None:
@@ -235,17 +225,17 @@ class ScoredQueries:
                     self._failed.setdefault(str(metric), {}).update(moved)
             self._places.add(places)
             self._values.add(np.stack(columns, axis=1))
-            if not self.rows and len(self._places) - self._counted >= BLOCK:
+            if not self.rows and len(self._places) - self._counted >= ranking_run.BLOCK:
                 self._count()
 
-    def _block(self) -> RankingScores:
+    def _block(self) -> ranking_run.RankingScores:
         places = self._places.array()[self._counted :]
-        return RankingScores(
+        return ranking_run.RankingScores(
             ids=list(map(self._judgments.names.__getitem__, places.tolist())),
             texts={},
             metrics=self._names,
             values=self._values.array().reshape(-1, len(self._names)),
-            why=np.full(len(places), COUNTED, dtype=np.uint8),
+            why=np.full(len(places), ranking_run.COUNTED, dtype=np.uint8),
             failed=self._failed,
         )
 
@@ -262,29 +252,24 @@ def score_rankings(
     """Return float64[Q], and place -> why the metric failed there; the value is 0 there."""
     if is_builtin(metric):
         return metric.values(rankings), {}
-    failed: dict[int, str] = {}
     try:
-        return _validate(metric.values(rankings), len(rankings)), failed
-    except BaseException as error:  # reported below, for each query that fails by itself
+        values = np.asarray(metric.values(rankings), dtype=np.float64)
+        if values.shape != (len(rankings),):
+            seen = f"values of shape {values.shape} for {len(rankings)} queries"
+            raise ValueError(f"it returned {seen}")
+        if not np.isfinite(values).all():
+            odd = values[~np.isfinite(values)][0]
+            raise ValueError(f"it returned {odd}, which is not a finite number")
+        return values, {}
+    except BaseException as error:
         if not is_from_code(error):
             raise
-    values = np.zeros(len(rankings))
+        if len(rankings) == 1:
+            return np.zeros(1), {0: describe_exception("the metric", error)}
+    # again query by query, so that only those fail for which it raises
+    values, failed = np.zeros(len(rankings)), dict[int, str]()
     for place, (ids, relevance) in enumerate(zip(rankings.ids, rankings.relevance, strict=True)):
-        try:
-            alone = metric.values(Rankings.of([ids], [relevance]))
-            values[place] = _validate(alone, 1)[0]
-        except BaseException as error:
-            if not is_from_code(error):
-                raise
-            failed[place] = describe_exception("the metric", error)
+        (values[place],), why = score_rankings(metric, Rankings.of([ids], [relevance]))
+        if why:
+            failed[place] = why[0]
     return values, failed
-
-
-def _validate(values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (queries,):
-        raise ValueError(f"it returned values of shape {found.shape} for {queries} queries")
-    if not np.isfinite(found).all():
-        place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"it returned {found[place]}, which is not a finite number")
-    return found

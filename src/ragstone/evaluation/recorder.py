@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from pydantic import TypeAdapter
 
+from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
@@ -77,15 +78,13 @@ class RowCounts:
             scores.merge(other._scores[name])
 
     def extras(self, metrics: Mapping[str, Metric]) -> Mapping[str, Detail]:
-        return {
-            name: metric.summarize(self._scores[name].in_order())
-            if name in self._scores
-            else NOTHING
-            for name, metric in metrics.items()
-        }
+        found = dict.fromkeys(metrics, NOTHING)
+        for name, scores in self._scores.items():
+            found[name] = metrics[name].summarize(scores.in_order())
+        return found
 
 
-class Recorder:
+class Recorder(AsyncResource):
     """Saves finished rows in memory and summarizes them; an async context manager."""
 
     transcript = True
@@ -102,11 +101,6 @@ class Recorder:
     @property
     def counts(self) -> RunSummaryBuilder:
         return self.counted.rows
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None: ...
 
     async def record(self, row: Row) -> None:
         self.counted.add(row)

@@ -260,10 +260,8 @@ def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> lis
     for name, info in metrics.items():
         with suppress(RagstoneError):  # a metric that is not loaded
             if info.policy and isinstance(metric := get(name), ClaimMetric):
-                variants[name] = {
-                    policy: replace(metric, policy=policy, include_reason=False)
-                    for policy in POLICIES
-                }
+                bare = replace(metric, include_reason=False)
+                variants[name] = {policy: replace(bare, policy=policy) for policy in POLICIES}
     every = [metric for policies in variants.values() for metric in policies.values()]
 
     async def score(row: Row) -> PolicyScores:

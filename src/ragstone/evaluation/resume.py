@@ -96,7 +96,7 @@ class StoreRecorder(Recorder):
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         run = super().run(partial=partial, stopped=stopped)
-        if self._stored:
+        if self._resumed or self._changed:
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
                 recount = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
@@ -116,11 +116,8 @@ class StoreRecorder(Recorder):
         return run
 
     def _saved_rows(self) -> Sequence[Row]:
-        return self._store.load(self.manifest.run_id).rows if self._stored else ()
-
-    @property
-    def _stored(self) -> bool:
-        return self._resumed or self._changed
+        stored = self._resumed or self._changed
+        return self._store.load(self.manifest.run_id).rows if stored else ()
 
 
 def open_recorder(
@@ -142,15 +139,11 @@ def open_recorder(
         newer = {"plan": manifest.plan, "source": manifest.source}
         newer |= {"reports": manifest.reports} if manifest.reports else {}
         manifest = earlier.model_copy(update=newer)
+    closes, resumed = store is not place, run_id is not None
     recorder = StoreRecorder(
-        manifest,
-        metrics,
-        store=store,
-        closes=store is not place,
-        resumed=run_id is not None,
-        options=options,
+        manifest, metrics, store=store, closes=closes, resumed=resumed, options=options
     )
-    if run_id is not None:
+    if resumed:
         hint = "" if "resume" in options else " (use fresh to start a new run)"
         rows = count(manifest.source.rows, "row")
         notices.append(

@@ -2,21 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import (
-    AsyncIterable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
@@ -28,14 +19,7 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.choice import Answers
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of, without_texts
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
-from ragstone.evaluation import preflight, scoring, workers
-from ragstone.evaluation.config_file import (
-    OTHER_KEYS,
-    Config,
-    model_names,
-    read_config,
-    settings_of,
-)
+from ragstone.evaluation import config_file, preflight, scoring, workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, REPLIES, make_judge
@@ -57,9 +41,6 @@ from ragstone.types.sample import Sample
 Data = str | Path | Dataset | Frame | TestCases | Iterable[Sample | Model | Mapping[str, object]]
 """A file, the result of `load`, a data frame, a data set of ragas or deepeval, or rows: samples,
 mappings of their fields, or Pydantic models."""
-
-
-Rows = Iterable[Row] | AsyncIterable[Row]
 
 
 class ScoringOptions(TypedDict, total=False):
@@ -142,27 +123,25 @@ class Options(PublicOptions, total=False):
     tracing: Tracing
 
 
-_TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
-    {
-        "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
-        "plugin": ((str, Path, Sequence), "a module or file with metrics, or several of them"),
-        "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
-        "scored": ((str, Path), "the path of a folder"),
-        "preset": ((str,), "the name of a preset"),
-        "model": ((str,), "the name of a model, such as gpt-4o-mini"),
-        "prompts": ((Mapping,), "a mapping of question kind to file"),
-        "judge_headers": ((Mapping,), "a mapping of names to texts"),
-        "judge_body": ((Mapping,), "a mapping of names to values"),
-        "columns": ((Mapping,), "a mapping of field to column"),
-        **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
-        "plan": ((Plan,), "a Plan"),
-        **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
-        "explicit": ((Collection,), "names of settings"),
-        "tracing": ((Tracing,), "a Tracing"),
-        "executor": ((Executor,), "a concurrent.futures.Executor"),
-        **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
-    }
-)
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
+    "plugin": ((str, Path, Sequence), "a module or file with metrics, or several of them"),
+    "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
+    "scored": ((str, Path), "the path of a folder"),
+    "preset": ((str,), "the name of a preset"),
+    "model": ((str,), "the name of a model, such as gpt-4o-mini"),
+    "prompts": ((Mapping,), "a mapping of question kind to file"),
+    "judge_headers": ((Mapping,), "a mapping of names to texts"),
+    "judge_body": ((Mapping,), "a mapping of names to values"),
+    "columns": ((Mapping,), "a mapping of field to column"),
+    **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
+    "plan": ((Plan,), "a Plan"),
+    **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
+    "explicit": ((Collection,), "names of settings"),
+    "tracing": ((Tracing,), "a Tracing"),
+    "executor": ((Executor,), "a concurrent.futures.Executor"),
+    **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
+}
 
 
 def _check_types(options: Options | ScoringOptions) -> None:
@@ -171,7 +150,7 @@ def _check_types(options: Options | ScoringOptions) -> None:
             raise UsageError(
                 f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
             )
-        if argument := OTHER_KEYS.get(name):
+        if argument := config_file.OTHER_KEYS.get(name):
             raise UsageError(
                 f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
             )
@@ -201,12 +180,15 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     if "model" in given:
         if "judge" in given:
             raise UsageError("model and judge are the same setting; pass one of them")
-        given["judge"] = model_names(given.pop("model"))
+        given["judge"] = config_file.model_names(given.pop("model"))
     source = options.get("config", {})
     files = {"preset"} if isinstance(source, Mapping) else {"config", "preset"}
     if "plan" in options and (both := sorted(options.keys() & files)):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
-    config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
+    if isinstance(source, Mapping):
+        config = config_file.Config(config_file.settings_of(source))
+    else:
+        config = config_file.read_config(source)
     plugins = options.get("plugin", ())
     for module in (*config.plugins, *([plugins] if isinstance(plugins, str | Path) else plugins)):
         load_plugin(str(module))
@@ -233,18 +215,15 @@ def explicit_settings(options: Options | ScoringOptions) -> Collection[str]:
     """Return the names of all options that were given, also those in a mapping of settings."""
     given = {name for name, value in options.items() if value is not None}
     if isinstance(config := options.get("config"), Mapping):
-        given |= settings_of(config).keys()
+        given |= config_file.settings_of(config).keys()
     return options.get("explicit", given)
 
 
 def load_data(data: Data, plan: Plan, answers: Answers = "response") -> Dataset:
     """Load a file or take samples; a loaded data set is returned as it is."""
     if isinstance(data, Dataset):
-        if ignored := [
-            name
-            for name in ("sheet", "header_row", "columns", "limit", "sample")
-            if getattr(plan, name)
-        ]:
+        reading = ("sheet", "header_row", "columns", "limit", "sample")
+        if ignored := [name for name in reading if getattr(plan, name)]:
             raise UsageError(f"the data is already loaded; pass {' and '.join(ignored)} to load()")
         return data
     if isinstance(data, str | Path):
@@ -381,15 +360,6 @@ async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     return await Evaluation(data, **options).run_async()
 
 
-def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
-    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
-
-    The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
-    and no reply has to be requested again.
-    """
-    return Evaluation.estimate(data, **options)
-
-
 class Evaluation:
     """One evaluation, checked and ready to run.
 
@@ -479,7 +449,11 @@ class Evaluation:
 
     @classmethod
     def estimate(cls, data: Data, **options: Unpack[Options]) -> scoring.Estimate:
-        """Estimate the judge usage of a run with these options; no calls are made."""
+        """Estimate the judge usage of `evaluate` with the same options; no calls are made.
+
+        The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
+        and no reply has to be requested again.
+        """
         given = plan_of(options)
         plan = given if "judge" in options else preflight.with_llm(given)
         if not isinstance(options.get("judge", plan.judge), str):
@@ -522,7 +496,7 @@ class Evaluation:
                 if self.batches:
                     await stack.enter_async_context(self.batches)
                 await stack.enter_async_context(self.judge)
-            source: Rows = takewhile(lambda _: not self._spent, rows)
+            source: scoring.Rows = takewhile(lambda _: not self._spent, rows)
             if self.target is not None:
                 source = await self._ask_target(self.target, source, stack)
             if self.setup:
@@ -530,17 +504,14 @@ class Evaluation:
             else:
                 await self._run_here(source, stack)
 
-    async def _unfinished_rows(self) -> Iterator[Row]:
+    async def _unfinished_rows(self) -> Iterable[Row]:
         """Return the rows to score, after recording those that were scored elsewhere."""
         samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
         if self.scored:
             is_done = bytearray(number in done for number in range(len(samples)))
+            cluster, transcript = self.plan.cluster, self.recorder.transcript
             for shard in self.scored.shards(
-                samples,
-                self.metrics,
-                cluster=self.plan.cluster,
-                transcript=self.recorder.transcript,
-                is_done=is_done,
+                samples, self.metrics, cluster=cluster, transcript=transcript, is_done=is_done
             ):
                 await asyncio.sleep(0)  # so that the task can be cancelled
                 await self._record_shard(shard)
@@ -566,7 +537,7 @@ class Evaluation:
         )
         return await stack.enter_async_context(answered)
 
-    async def _run_here(self, rows: Rows, stack: AsyncExitStack) -> None:
+    async def _run_here(self, rows: scoring.Rows, stack: AsyncExitStack) -> None:
         def around(score: RowScorer) -> RowScorer:
             score = self.batches.scorer(score) if self.batches else score
             tracing = self.options.get("tracing", UNTRACED)
@@ -586,7 +557,7 @@ class Evaluation:
             await self.batches.submit()
 
     async def _run_in_workers(
-        self, setup: workers.WorkerSetup, rows: Rows, stack: AsyncExitStack
+        self, setup: workers.WorkerSetup, rows: scoring.Rows, stack: AsyncExitStack
     ) -> None:
         executor = self.options.get("executor")
         kind = "worker" if executor else "worker process"
@@ -673,3 +644,6 @@ class Evaluation:
         spent, calls_target = self.budget.spent, self.target is not None
         costs = spent and workers.each_row_costs(self.plan, self.metrics, calls_target)
         return spent if costs else None
+
+
+estimate = Evaluation.estimate

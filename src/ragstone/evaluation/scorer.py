@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from pydantic_core import from_json
 
+from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset, Shard
 from ragstone.datasets.columns import ALIASES, FIELD_OF, plain_name, resolve_columns
@@ -75,7 +76,10 @@ class Scorer:
         self._settings = settings_key(plan, judge, metrics)
         self.judge = judge.name
         self.metrics = self._setup.metrics
-        self.columns: Mapping[str, type] = workers.column_types(self.metrics)
+        fields = workers.SCORE_FIELDS.items()
+        scores = {f"scores.{name}.{part}": of for name in self.metrics for part, of in fields}
+        texts = dict.fromkeys((workers.BODY, workers.TRANSCRIPT, workers.SETTINGS), str)
+        self.columns: Mapping[str, type] = {"id": str, **scores, **texts}
 
     def __call__(self, table: Frame) -> Frame:
         """Return a line for each row of the table, in the same order.
@@ -115,7 +119,12 @@ class Scorer:
             folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{workers.SUFFIX}"
         )
         if not path.exists():
-            workers.write_scored(self._score(tuple(shard.read())), self.columns, path)
+            workers.check_polars(f"writing {path}")
+            import polars
+
+            cells, like = self._score(tuple(shard.read())), polars.DataFrame()
+            frame = cast("polars.DataFrame", frame_of(cells, self.columns, like=like))
+            write_file(path, lambda part: frame.write_parquet(part, row_group_size=workers.AT_ONCE))
         return path
 
     def close(self) -> None:
@@ -154,7 +163,7 @@ class Scorer:
         return sorted(found.records, key=lambda record: record.place)
 
     def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
-        cells: dict[str, list[object]] = {name: [] for name in self.columns}
+        lines: list[Mapping[str, object]] = []
         for record in self._records(rows):
             texts = record.encoded
             line = {"id": record.row[1], workers.SETTINGS: self._settings}
@@ -164,6 +173,5 @@ class Scorer:
                 for part in workers.SCORE_FIELDS:
                     cell = score.get(part)
                     line[f"scores.{name}.{part}"] = column(cell) if isinstance(cell, str) else cell
-            for name, cell in line.items():
-                cells[name].append(cell)
-        return cells
+            lines.append(line)
+        return {name: [line[name] for line in lines] for name in self.columns}

@@ -48,9 +48,6 @@ class Transcript:
         self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
 
-    async def ask(self, question: Question[T]) -> T:
-        return (await self.reply(question)).value
-
     async def reply(self, question: Question[T]) -> Reply[T]:
         key = question.key
         if key not in self._asked:
@@ -161,10 +158,11 @@ async def _verdicts(
 
 
 BATCH = 200  # rows scored together by ranking metrics
+Rows = Iterable[Row] | AsyncIterable[Row]
 
 
 def score_rows(
-    rows: Iterable[Row] | AsyncIterable[Row],
+    rows: Rows,
     metrics: Sequence[Metric],
     judge: Judge,
     *,
@@ -396,13 +394,8 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
             fields.setdefault("ranking", row.sample.contexts)  # the old contexts were ranked
     if "contexts" in failures and fields.get("ranking", row.sample.ranking) is None:
         failures.setdefault("ranking", failures["contexts"])  # they would have been the ranking
-    return replace(
-        row,
-        sample=row.sample.model_copy(update=fields),
-        failures=failures,
-        calls=answer.calls,
-        notes=notes,
-    )
+    sample = row.sample.model_copy(update=fields)
+    return replace(row, sample=sample, failures=failures, calls=answer.calls, notes=notes)
 
 
 # Stopping while a service is down
@@ -560,10 +553,9 @@ def estimate_rows(
     """Makes no calls. With `asks_target`, missing responses and contexts come from the target."""
     places = range(len(samples)) if places is None else places
     numbers = range(1, ASSUMED_SENTENCES + 1)
+    facts = [f"The system states fact {n} of what was asked here." for n in numbers]
     assumed = {
-        "response": " ".join(
-            f"The system states fact {n} of what was asked here." for n in numbers
-        ),
+        "response": " ".join(facts),
         "contexts": (Context(text="context " * ASSUMED_WORDS),) * max(plan.cutoffs),
     }
     unknown = set[int]()
@@ -600,10 +592,5 @@ def estimate_rows(
             f"of {ASSUMED_WORDS} words are assumed"
         )
     estimate = Estimate.between(least, most)
-    batches = has_batch_api(plan) and estimate.cost_usd is not None
-    return replace(
-        estimate,
-        rows=len(places),
-        notes=tuple(notes),
-        batch_cost_usd=(cheap, dear) if batches else None,
-    )
+    batched = (cheap, dear) if has_batch_api(plan) and estimate.cost_usd is not None else None
+    return replace(estimate, rows=len(places), notes=tuple(notes), batch_cost_usd=batched)

@@ -20,9 +20,9 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,22 +34,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread
 from time import monotonic
-from types import MappingProxyType
 from typing import Any, Self, TextIO, cast
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
-from ragstone._internal.files import write_file
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
-from ragstone.datasets.frames import column_errors, frame_of
+from ragstone.datasets.frames import column_errors
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import VERSION, RowCounts
-from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
+from ragstone.evaluation.scoring import BATCH, CircuitBreaker, Rows, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.local.model import LocalSettings
@@ -283,11 +281,9 @@ def score_shard(
 
 def portable(error: Exception) -> Exception:
     """Return the error, or one with its text if it cannot be passed to another process."""
-    try:
+    with suppress(Exception):  # what third-party exceptions raise here
         if type(pickle.loads(pickle.dumps(error))) is type(error):  # noqa: S301 - our own bytes
             return error
-    except Exception:  # noqa: BLE001, S110 - what third-party exceptions raise here
-        pass
     kind = UsageError if isinstance(error, UsageError) else RuntimeError
     return kind("".join(traceback.format_exception_only(error)).strip())
 
@@ -335,7 +331,7 @@ class _Worker:
     ready_at: float = 0.0  # when its next call may start
 
 
-class WorkerPool:
+class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
     """Passes shards of rows to an executor, and yields their results as they finish.
 
     Use as `async with`. At most `plan.workers` shards are scored at once. Without an executor, each
@@ -361,9 +357,6 @@ class WorkerPool:
         self._finished: deque[ScoredShard] = deque()
         self._suspects: set[int] = set()  # rows of shards whose workers died
         self._size, self._deaths, self._stopping = FIRST, 0, False
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def _begin(self) -> None:
         started = {
@@ -420,9 +413,7 @@ class WorkerPool:
             end.cancel()
         await asyncio.gather(*ends, *self._running, return_exceptions=True)
 
-    async def results(
-        self, rows: Iterable[Row] | AsyncIterable[Row]
-    ) -> AsyncGenerator[ScoredShard, None]:
+    async def results(self, rows: Rows) -> AsyncGenerator[ScoredShard, None]:
         await self._begin()
         shards = self._shards(rows)
         upcoming = asyncio.create_task(anext(shards, None))  # None is the end
@@ -472,9 +463,7 @@ class WorkerPool:
             del self._running[task]
             task.result()
 
-    async def _shards(
-        self, rows: Iterable[Row] | AsyncIterable[Row]
-    ) -> AsyncGenerator[Sequence[Row], None]:
+    async def _shards(self, rows: Rows) -> AsyncGenerator[Sequence[Row], None]:
         shard: list[Row] = []
         async with aclosing(as_async(rows)) as source:
             async for row in source:
@@ -559,29 +548,13 @@ class WorkerPool:
 
 # columns: the row as the store has it, its exchanges, and the key of what scored it
 BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_settings"
-SCORE_FIELDS: Mapping[str, type] = MappingProxyType(  # in columns `scores.METRIC.PART`
-    {"value": float, "state": str, "cause": str, "reason": str}
-)
+# in columns `scores.METRIC.PART`
+SCORE_FIELDS: Mapping[str, type] = {"value": float, "state": str, "cause": str, "reason": str}
 AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 
 
-def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
-    scores = {f"scores.{name}.{part}": t for name in metrics for part, t in SCORE_FIELDS.items()}
-    return {"id": str, **scores, **dict.fromkeys((BODY, TRANSCRIPT, SETTINGS), str)}
-
-
-def write_scored(
-    columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
-) -> None:
-    _check_polars(f"writing {path}")
-    import polars
-
-    frame = cast("polars.DataFrame", frame_of(columns, types, like=polars.DataFrame()))
-    write_file(path, lambda part: frame.write_parquet(part, row_group_size=AT_ONCE))
-
-
-def _check_polars(what: str) -> None:
+def check_polars(what: str) -> None:
     if find_spec("polars") is None:
         raise UsageError(f"{what} needs an extra: pip install 'ragstone[parquet]'")
 
@@ -591,7 +564,7 @@ class ScoredFiles:
 
     def __init__(self, folder: str | Path, settings: str) -> None:
         self.folder, self._settings = Path(folder), settings
-        _check_polars(f"reading {folder}")
+        check_polars(f"reading {folder}")
         found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
         # names of files that are not complete begin with . or _, in Spark for example
         self._files = sorted(
@@ -726,13 +699,9 @@ class RayExecutor(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         reference = self._call.remote(fn, args, kwargs)
-
-        def forget(_: object) -> None:
-            self._running.discard(reference)
-
         self._running.add(reference)
-        future = reference.future()
-        future.add_done_callback(forget)
+        future: Future[Any] = reference.future()
+        future.add_done_callback(lambda _: self._running.discard(reference))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

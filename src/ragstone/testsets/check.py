@@ -18,15 +18,8 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.offline.judge import abstains
 from ragstone.testsets import wording
-from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
-from ragstone.testsets.generate import (
-    NO_REPLY,
-    QuestionVerifier,
-    VerificationError,
-    quoted,
-    shown_text,
-    shown_texts,
-)
+from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents, shown_texts
+from ragstone.testsets.generate import NO_REPLY, QuestionVerifier, VerificationError, quoted
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, FindAnswer, GradeContexts, VerifyClaims
@@ -45,34 +38,30 @@ Severity: TypeAlias = Literal["error", "warning"]
 RowType: TypeAlias = Literal["single", "multi", "unanswerable"]
 Status: TypeAlias = Literal["valid", "corrected", "rejected", "unchecked"]
 
-CHECKS: Mapping[str, str] = MappingProxyType(  # check -> what a finding of it means
-    {
-        "unsupported": "the reference is not supported by the documents",
-        "answerable": "it should be unanswerable, but the documents have an answer",
-        "one_chunk": "it should need several chunks, but one is enough",
-        "wrong_id": "a listed chunk does not have the answer",
-        "unknown_id": "a listed id is in none of the documents",
-        "duplicate": "it repeats another query",
-        "answer_in_query": "the query has the answer",
-        "vague": "the query cannot be understood by itself",
-        "not_checked": "the judge did not answer, or is split",
-        "other_chunk": "a chunk that is not listed has the answer too",
-        "leak": "the query copies the words of its chunk",
-    }
-)
+CHECKS: Mapping[str, str] = {  # check -> what a finding of it means
+    "unsupported": "the reference is not supported by the documents",
+    "answerable": "it should be unanswerable, but the documents have an answer",
+    "one_chunk": "it should need several chunks, but one is enough",
+    "wrong_id": "a listed chunk does not have the answer",
+    "unknown_id": "a listed id is in none of the documents",
+    "duplicate": "it repeats another query",
+    "answer_in_query": "the query has the answer",
+    "vague": "the query cannot be understood by itself",
+    "not_checked": "the judge did not answer, or is split",
+    "other_chunk": "a chunk that is not listed has the answer too",
+    "leak": "the query copies the words of its chunk",
+}
 CORRECTED = frozenset(("wrong_id", "unknown_id"))  # errors that disappear with other relevant ids
 TYPE_TAGS = ("type", "question_type", "query_type", "synthesizer_name")
 _PARTS = r"(?: ?(?:hop|step|context|chunk|span|passage|doc|document|source)s?\b|$)"
-TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = MappingProxyType(  # type -> words of its tags
-    {
-        "unanswerable": re.compile(
-            r"\b(?:unanswer(?:able|ed)|(?:not|non) ?answerable|no ?answers?|no ?context"
-            r"|out ?of ?scope)\b"
-        ),
-        "multi": re.compile(rf"\bmulti{_PARTS}|\bcompar(?:e|ison|ative)\b|\bbridge\b"),
-        "single": re.compile(rf"\b(?:single|simple){_PARTS}"),
-    }
-)
+TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = {  # type -> words of its tags
+    "unanswerable": re.compile(
+        r"\b(?:unanswer(?:able|ed)|(?:not|non) ?answerable|no ?answers?|no ?context"
+        r"|out ?of ?scope)\b"
+    ),
+    "multi": re.compile(rf"\bmulti{_PARTS}|\bcompar(?:e|ison|ative)\b|\bbridge\b"),
+    "single": re.compile(rf"\b(?:single|simple){_PARTS}"),
+}
 _TAG_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -234,14 +223,9 @@ async def check_samples(
         async for number, row in done:
             rows[number] = row
             on_row(len(rows), len(samples))
+    checked, notes = tuple(rows[number] for number in numbers), [*corpus.notes, *notes]
     return SetCheck(
-        name,
-        corpus,
-        judge.name,
-        judge.description,
-        tuple(rows[number] for number in numbers),
-        (*corpus.notes, *notes),
-        verifier.usage,
+        name, corpus, judge.name, judge.description, checked, tuple(notes), verifier.usage
     )
 
 
@@ -264,7 +248,7 @@ def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Sp
     for item in evidence:
         if item.start is not None and item.end is not None:
             chunk = chunks[item.context]
-            shift = len(shown_text(chunk)) - len(chunk.text)  # a heading is before the text
+            shift = len(chunk.shown) - len(chunk.text)  # a heading is before the text
             start, end = max(0, item.start - shift), max(0, item.end - shift)
             if start < end:
                 yield Span(chunk.document, chunk.start + start, chunk.start + end)
@@ -514,12 +498,11 @@ def valid_samples(found: SetCheck) -> list[Sample]:
 
 
 def rejected_samples(found: SetCheck) -> list[Sample]:
-    return [
-        row.sample.model_copy(
-            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
-        )
-        for row in found.with_status("rejected", "unchecked")
-    ]
+    samples: list[Sample] = []
+    for row in found.with_status("rejected", "unchecked"):
+        tags = {**row.sample.tags, "rejected_because": _messages(row.errors)}
+        samples.append(row.sample.model_copy(update={"tags": tags}))
+    return samples
 
 
 def _messages(findings: Iterable[Finding]) -> str:

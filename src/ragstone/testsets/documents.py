@@ -62,6 +62,16 @@ class Chunk:
     heading: str  # such as `Battery > Charging`, or empty
     text: str
 
+    @property
+    def shown(self) -> str:
+        """Its text after its headings, unless it begins with them."""
+        last = self.heading.rpartition(" > ")[2]
+        return self.text if last in self.text[: len(last) + 10] else f"{self.heading}\n{self.text}"
+
+
+def shown_texts(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    return tuple(chunk.shown for chunk in chunks)
+
 
 @dataclass(frozen=True)
 class Span:

@@ -34,7 +34,7 @@ from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline.words import guess_language, split_forms, word_lists
 from ragstone.testsets import wording
-from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
+from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents, shown_texts
 from ragstone.types.claim import DraftQuestion, FoundAnswer, Label
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -378,16 +378,6 @@ class VerificationError(Exception):
     cause: Cause | None = None  # if the judge did not answer
 
 
-def shown_text(chunk: Chunk) -> str:
-    """Return a chunk's text after its headings, unless it begins with them."""
-    last = chunk.heading.rpartition(" > ")[2]
-    return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
-
-
-def shown_texts(chunks: Iterable[Chunk]) -> tuple[str, ...]:
-    return tuple(map(shown_text, chunks))
-
-
 def quoted(answer: FoundAnswer) -> list[int]:
     return [evidence.context for evidence in answer.evidence if evidence.verified]
 
@@ -495,15 +485,14 @@ class Generator:
         self._settle()
         questions = sorted(self._accepted, key=lambda each: TYPES.index(each.candidate.type))
         documents = {span.document for question in questions for span in question.spans}
-        return Generated(
-            self.request,
+        corpus, usage, why = (
             self.index.corpus,
-            tuple(questions),
-            tuple(self._rejected),
-            tuple(name for name in self.index.corpus.documents if name not in documents),
             self._verifier.usage,
             stopped or self._breaker.reason,
         )
+        empty = tuple(name for name in corpus.documents if name not in documents)
+        kept, rejected = tuple(questions), tuple(self._rejected)
+        return Generated(self.request, corpus, kept, rejected, empty, usage, why)
 
     def _settle(self) -> None:
         """Accept what is verified, in the order of the numbers, unless it repeats another."""
@@ -610,15 +599,10 @@ class Generator:
             others = await verifier.other_answers(query, claims, chunks)
             if others and paired:
                 raise VerificationError("one span is enough", f"{others[0].id} answers it")
-        return VerifiedQuestion(
-            candidate,
-            query,
-            reference,
-            claims,
-            () if unanswerable else (*chunks, *others),
-            tuple(dict.fromkeys(span for _, span in spans)),
-            wording.query_overlap(query, map(shown_text, chunks), self.index),
-        )
+        relevant = () if unanswerable else (*chunks, *others)
+        evidence = tuple(dict.fromkeys(span for _, span in spans))
+        leak = wording.query_overlap(query, shown_texts(chunks), self.index)
+        return VerifiedQuestion(candidate, query, reference, claims, relevant, evidence, leak)
 
     def _check_wording(self, candidate: Candidate, draft: DraftQuestion) -> None:
         if vague := wording.vague_wording(draft.query):

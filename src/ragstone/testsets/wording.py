@@ -112,12 +112,9 @@ def _key_terms(query: str) -> KeyTerms:
     forms = [word.form for word in words]
     language = guess_language(query, forms)
     terms = topic_terms(query) - _POLITE
-    return KeyTerms(
-        terms,
-        frozenset(term for term in terms if any(map(str.isdigit, term))),
-        frozenset(stem(forms[number]) for number in find_names(words, language)),
-        _ASKING.intersection(forms),
-    )
+    figures = frozenset(term for term in terms if any(map(str.isdigit, term)))
+    names = frozenset(stem(forms[number]) for number in find_names(words, language))
+    return KeyTerms(terms, figures, names, _ASKING.intersection(forms))
 
 
 def _is_typo(one: str, other: str) -> bool:

@@ -633,7 +633,7 @@ async def test_a_prompt_of_ones_own_gets_the_rows_tags() -> None:
     judge = LlmJudge(model, prompts=TAGGED)
     assert judge.tags == {"language", "Area"}
     for tags in ({"language": "Ger\nman", "Area": 5, "other": "x"}, {"language": None}, {}):
-        await Transcript(judge, tags).ask(EXTRACT)
+        await Transcript(judge, tags).reply(EXTRACT)
     assert [prompt.system for prompt in model.asked] == [
         "Answer in Ger man; 5 only.",
         "Answer in ;  only.",
@@ -649,7 +649,7 @@ async def test_rows_with_other_tags_do_not_share_replies_and_the_ledger_knows_no
     async with CachedJudge(LlmJudge(model, prompts=TAGGED), tmp_path / "replies.db") as judge:
         for language in ("German", "French", "German"):
             transcript = Transcript(judge, {"language": language, "row": language})
-            await transcript.ask(EXTRACT)
+            await transcript.reply(EXTRACT)
             keys |= {exchange.key for exchange in transcript.exchanges}
     assert len(model.asked) == 2
     assert keys == {EXTRACT.key}
