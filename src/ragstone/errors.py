@@ -6,7 +6,6 @@
     │   ├── UnknownNameError           no metric, judge, policy or option has this name
     │   └── TargetError                the RAG system under test cannot be called at all
     ├── QuestionNotSupportedError      this judge does not answer this kind of question
-    ├── BatchPendingError              replies come in a batch: run the same evaluation again later
     └── CallError                      one call failed: becomes a failed score, never a number
         └── JudgeError                 a call to the judge failed
 
@@ -123,10 +122,6 @@ class TargetError(UsageError):
 
 class QuestionNotSupportedError(RagstoneError):
     """The judge does not support this kind of question."""
-
-
-class BatchPendingError(RagstoneError):
-    """Questions wait for a batch of the judge's provider; the same evaluation continues later."""
 
 
 class CallError(RagstoneError):

@@ -68,7 +68,7 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
         ("metrics", "default: all]"),
         ("max_failure_rate", "default: 10%]"),
         ("cache", "default: cache]"),
-        ("batch_api", "default: no-batch-api]"),
+        ("fail_fast", "default: no-fail-fast]"),
         ("policy", "default: strict]"),
     ],
 )

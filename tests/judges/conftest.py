@@ -15,7 +15,6 @@ from time import perf_counter
 
 import pytest
 from aiohttp import web
-from tests.judges.batch_server import KEY, BatchServer
 
 MARKER = "fabricated"
 SENTENCES = 5
@@ -36,11 +35,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        messages = [{"content": self.body.get("system", "")}, *self.body.get("messages", ())]
-        contents = [message["content"] for message in messages]
-        return "\n".join(  # Anthropic's are lists of parts
-            each if isinstance(each, str) else each[0]["text"] for each in contents
-        )
+        return "\n".join(message["content"] for message in self.body.get("messages", ()))
 
     def fence(self, name: str) -> str | None:
         found = re.search(rf"<{name}-([0-9a-f]+)>\n(.*)\n</{name}-\1>", self.prompt, re.DOTALL)
@@ -104,7 +99,6 @@ class JudgeServer:
     served: int = 0
     most: int = 0
     port: int = 0
-    batches: BatchServer | None = None
     _busy: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _runner: web.AppRunner | None = None
@@ -160,8 +154,6 @@ class JudgeServer:
                 connection.transport.abort()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        if self.batches and not request.path.endswith("/chat/completions"):
-            return await self.batches.handle(request)
         if request.method == "GET":  # it does not describe its models
             raise web.HTTPNotFound
         self._busy += 1
@@ -188,20 +180,6 @@ def judge_server() -> Iterator[JudgeServer]:
     server.start()
     yield server
     server.stop()
-
-
-@pytest.fixture
-def batch_server(judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> BatchServer:
-    """Let the judge speak batch APIs; the keys of both providers are set."""
-
-    def answer(body: dict) -> str:
-        return json.dumps(Asked(0, "", {}, body, 0.0).answer())
-
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setattr("ragstone.judges.llm.batches.FIRST_BACKOFF", 0.001)
-    judge_server.batches = BatchServer(answer, url=judge_server.url)
-    return judge_server.batches
 
 
 def samples(count: int = 20) -> list[dict[str, object]]:

@@ -272,8 +272,8 @@ async def test_a_file_that_cannot_be_used_is_told_before_anything_is_asked(
             pass
 
 
-KEPT = CachedReply('["é"]', "[]", None, "{}", 5.0)
-OTHER_OF_REPLIES_FILE = CachedReply("[2]", '["a note"]', "{2}", "{}", 6.0)
+KEPT = CachedReply('["é"]', "[]", None, "{}")
+OTHER_OF_REPLIES_FILE = CachedReply("[2]", '["a note"]', "{2}", "{}")
 
 PUTTING = """
 import asyncio, sys
@@ -282,7 +282,7 @@ from ragstone.judges.cache import CachedReply, ReplyCache
 async def main(path, name, count):
     file = await ReplyCache(path).__aenter__()
     async def put(n):
-        await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
+        await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}"))
         print(n, flush=True)
         assert await file.find(f"{name} {n}".encode())
     for start in range(0, int(count), 10):

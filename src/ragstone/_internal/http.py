@@ -107,9 +107,8 @@ class Client:
         body: object = None,
         retries: int | None = None,
         tokens: int = 0,
-        longest: int | None = None,
     ) -> HttpReply:
-        """Send one request, with `body` as JSON unless it is bytes, and return its 2xx reply.
+        """Send one request, with `body` as JSON, and return its 2xx reply.
 
         Failed connections, 429 and 5xx are retried. Redirects are not followed: a key in the
         headers would be sent along. `tokens` is an estimate for the limit per minute.
@@ -118,16 +117,20 @@ class Client:
             CallError: there was no 2xx reply.
             UsageError: the URL is invalid, or the first request to it was rejected (401, 403).
         """
-        content = body if body is None or isinstance(body, bytes) else as_json(body)
-
-        once = partial(self._once, method, url, headers, content, longest or LONGEST_REPLY)
+        content = None
+        if body is not None:
+            try:
+                content = to_json(body)
+            except PydanticSerializationError:  # a lone surrogate is escaped
+                content = json.dumps(body).encode()
+        once = partial(self._once, method, url, headers, content)
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
 
     async def ask(self, url: str, headers: Mapping[str, str], *, seconds: float) -> HttpReply:
         """Get something optional, once, without counting it as a call."""
         async with self._caller.slots, asyncio.timeout(seconds):
-            return await self._once("GET", url, headers, None, LONGEST_REPLY)
+            return await self._once("GET", url, headers, None)
 
     def _environment_proxy(self, url: str) -> str | None:
         # not `trust_env` of aiohttp, which also sends passwords of ~/.netrc
@@ -147,19 +150,13 @@ class Client:
         return proxy
 
     async def _once(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None,
-        content: bytes | None,
-        longest: int,
+        self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
     ) -> HttpReply:
         import aiohttp
 
         assert self._session, "use `async with` before sending"
         place = f"{method} {public_url(url)}"
         body = content and aiohttp.BytesIOPayload(BytesIO(content), content_type="application/json")
-        most_marks = MOST_MARKS * longest // LONGEST_REPLY
         start = perf_counter()
         try:
             async with self._session.request(
@@ -174,9 +171,9 @@ class Client:
                 async for chunk in response.content.iter_chunked(65536):
                     received += chunk
                     marks += sum(map(chunk.count, _MARKS))
-                    if len(received) > longest or marks > most_marks:
-                        size = f"{longest // 1024**2} MiB"
-                        size = size if marks <= most_marks else f"{most_marks:,} values or lines"
+                    if len(received) > LONGEST_REPLY or marks > MOST_MARKS:
+                        size = f"{LONGEST_REPLY // 1024**2} MiB"
+                        size = size if marks <= MOST_MARKS else f"{MOST_MARKS:,} values or lines"
                         message = f"{place}: the reply is longer than {size}"
                         too_long = CallError(Cause.MALFORMED, message)
                         too_long.lost = True
@@ -212,9 +209,14 @@ class Client:
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {quoted(to)}; use that URL instead)"
-        permanent = self._connection.permanent(status, text)
-        wait = _retry_after(response.headers.get("Retry-After"))
-        error = status_error(status, message, permanent=permanent, wait=wait)
+        cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
+        cause = {408: Cause.TIMEOUT, 429: Cause.RATE_LIMITED}.get(status, cause)
+        is_passing = status in (408, 429) or (status >= 500 and status != NOT_IMPLEMENTED)
+        if is_passing and not self._connection.permanent(status, text):
+            wait = _retry_after(response.headers.get("Retry-After"))
+            error = retry_after(cause, message, wait)
+        else:
+            error = CallError(cause, message, status=status)
         error.body = text
         raise error
 
@@ -233,23 +235,6 @@ class Client:
         made = RetryableError(cause, message) if retry else CallError(cause, message)
         made.lost = names.isdisjoint(_UNSENT)
         return made
-
-
-def status_error(
-    status: int, message: str, *, permanent: bool = False, wait: float | None = None
-) -> CallError:
-    cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
-    cause = {408: Cause.TIMEOUT, 429: Cause.RATE_LIMITED}.get(status, cause)
-    if (status in (408, 429) or (status >= 500 and status != NOT_IMPLEMENTED)) and not permanent:
-        return retry_after(cause, message, wait)
-    return CallError(cause, message, status=status)
-
-
-def as_json(value: object) -> bytes:
-    try:
-        return to_json(value)
-    except PydanticSerializationError:
-        return json.dumps(value).encode()
 
 
 def _retry_after(header: str | None) -> float | None:

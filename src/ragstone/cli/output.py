@@ -144,8 +144,6 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
         "completion tokens": span(*estimate.completion_tokens),
         "cost": estimate.cost,
     }
-    if estimate.batch_cost:
-        lines["with --batch-api"] = estimate.batch_cost
     if estimate.local_calls[1]:
         local = f"{span(*estimate.local_calls)} (free; limits do not apply)"
         lines |= {"calls to local models": local}

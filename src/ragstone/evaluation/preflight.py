@@ -15,7 +15,7 @@ from ragstone.datasets.columns import ALIASES, mapping, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.spec import BATCH_PROVIDERS, cascaded, is_model, single_names, split_names
+from ragstone.judges.spec import cascaded, is_model, single_names, split_names
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.results.calibration import load_calibration
@@ -151,7 +151,7 @@ def _obstacle(
 
 LLM_SETTINGS = frozenset(
     "votes base_url temperature max_tokens context_window strict_json prompts judge_headers "
-    "judge_body batch_api rpm tpm".split()
+    "judge_body rpm tpm".split()
 )
 CASCADE_SETTINGS = frozenset({"cascade_threshold", "cascade_audit_rate"})
 LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
@@ -197,28 +197,6 @@ def idle_settings(
         elif "min_similarity" not in target.uses:
             notices.append(f"min_similarity has no effect: {target.name} does not use it")
     return notices
-
-
-def has_batch_api(plan: Plan) -> bool:
-    providers = {name.partition(":")[0] for name in filter(is_model, single_names(plan.judge))}
-    return bool(providers) and providers.issubset(BATCH_PROVIDERS)
-
-
-def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
-    asked = {kind for metric in metrics for kind in metric.question_kinds} - {TextSimilarity.kind}
-    if not (plan.batch_api and asked and any(map(is_model, single_names(plan.judge)))):
-        return False
-    if not has_batch_api(plan):
-        known = " or ".join(f"{provider}:MODEL" for provider in BATCH_PROVIDERS)
-        raise UsageError(
-            f"batch_api: ragstone supports no batch API of {plan.judge}; name {known}, or remove "
-            "batch_api"
-        )
-    if plan.workers > 1:
-        raise UsageError("batch_api waits for a provider, so workers cannot help; remove one")
-    if not plan.cache:
-        raise UsageError("batch_api collects replies in the reply cache; turn cache on")
-    return True
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

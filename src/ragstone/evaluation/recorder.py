@@ -128,7 +128,7 @@ class Recorder(AsyncResource):
         return sorted(self._rows, key=lambda row: row.index)
 
 
-_NO_EFFECT = set("batch_api cache reply_cache rpm tpm max_calls max_cost offline".split())
+_NO_EFFECT = set("cache reply_cache rpm tpm max_calls max_cost offline".split())
 """Judge settings that do not affect replies."""
 
 VERSION = version("ragstone")

@@ -18,13 +18,12 @@ from ragstone._internal.text import count
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.choice import Answers
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of, without_texts
-from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
+from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation import config_file, preflight, scoring, workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.judges.base import Judge, RouterJudge
-from ragstone.judges.factory import LEAST, REPLIES, make_judge
-from ragstone.judges.llm.batches import BatchRun
-from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
+from ragstone.judges.factory import LEAST, make_judge
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.calibration import load_calibration
@@ -88,7 +87,6 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
     """
 
     min_similarity: float
-    batch_api: bool
     max_calls: int
     max_cost: float
     target: str | Target | Function
@@ -242,19 +240,13 @@ def load_data(data: Data, plan: Plan, answers: Answers = "response") -> Dataset:
 
 
 def judge_of(
-    options: Options | ScoringOptions,
-    plan: Plan,
-    budget: Budget,
-    *,
-    metrics: Sequence[Metric],
-    batches: BatchRun | None = None,
+    options: Options | ScoringOptions, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]
 ) -> Judge:
     """Return the judge for these metrics, built from its name or given as an object."""
     named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
-        made = make_judge(plan, asked=asked, budget=budget, tracing=tracing, batches=batches)
-        return tracing.judge(made)
+        return tracing.judge(make_judge(plan, asked=asked, budget=budget, tracing=tracing))
     if not isinstance(cast("object", named), Judge):
         raise UsageError(
             f"judge must be a name or a Judge, got {named!r:.80}; "
@@ -390,10 +382,7 @@ class Evaluation:
             preflight.check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
         self.budget = Budget(plan.max_calls, plan.max_cost)
-        in_batch = by_name and preflight.in_batches(plan, metrics)
-        cache = Path(plan.reply_cache or REPLIES)
-        self.batches = BatchRun(cache, self.budget, plan.retries) if in_batch else None
-        judge = judge_of(options, plan, self.budget, metrics=metrics, batches=self.batches)
+        judge = judge_of(options, plan, self.budget, metrics=metrics)
         named = plan
         if not by_name:
             plan = plan.model_copy(update={"judge": judge.name})
@@ -406,11 +395,6 @@ class Evaluation:
         target = target if ready.wanted else None
         if target is not None:
             target.check(dataset.samples)
-            if self.batches is not None:
-                raise UsageError(
-                    "batch_api judges saved responses: save those of the RAG system with "
-                    "`ragstone collect` first, then evaluate the saved file"
-                )
         self.judge, self.target = judge, target
         self.metrics, self.wanted = ready.metrics, ready.wanted
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
@@ -460,7 +444,6 @@ class Evaluation:
             raise UsageError(
                 "an estimate needs a judge given by name; the cost of custom judges is unknown"
             )
-        preflight.in_batches(plan, select(plan.metrics, **plan.parameters))
         objects = {
             **{name: each for name, each in options.items() if name in ("target", "on_notice")},
             "judge": make_judge(plan, guess=LEAST),
@@ -493,8 +476,6 @@ class Evaluation:
                             break
                     return
             if self.setup is None and any(metric.question_kinds for metric in self.metrics):
-                if self.batches:
-                    await stack.enter_async_context(self.batches)
                 await stack.enter_async_context(self.judge)
             source: scoring.Rows = takewhile(lambda _: not self._spent, rows)
             if self.target is not None:
@@ -538,23 +519,21 @@ class Evaluation:
         return await stack.enter_async_context(answered)
 
     async def _run_here(self, rows: scoring.Rows, stack: AsyncExitStack) -> None:
-        def around(score: RowScorer) -> RowScorer:
-            score = self.batches.scorer(score) if self.batches else score
-            tracing = self.options.get("tracing", UNTRACED)
-            return tracing.scorer(score, self.recorder.manifest)
-
-        concurrency = self.plan.concurrency
+        tracing = self.options.get("tracing", UNTRACED)
         scored = scoring.score_rows(
-            rows, self.metrics, self.judge, concurrency=concurrency, around=around
+            rows,
+            self.metrics,
+            self.judge,
+            concurrency=self.plan.concurrency,
+            around=lambda score: tracing.scorer(score, self.recorder.manifest),
         )
         finished = await stack.enter_async_context(scored)
         async for row in finished:
-            if await self._record(row) and self.breaker.is_open(row):
+            await self._record(row)
+            if self.breaker.is_open(row):
                 for other in finished.waiting():
                     await self._record(other)
                 break
-        if self.batches and not self.breaker.reason:
-            await self.batches.submit()
 
     async def _run_in_workers(
         self, setup: workers.WorkerSetup, rows: scoring.Rows, stack: AsyncExitStack
@@ -608,7 +587,7 @@ class Evaluation:
         return self.result()
 
     def result(self) -> Run:
-        """Return the run of all finished rows, or raise BatchPendingError once they are stored."""
+        """Return the run of all finished rows."""
         counts = self.recorder.counts
         unfinished = counts.rows < len(self.dataset.samples)
         stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
@@ -617,22 +596,15 @@ class Evaluation:
         if self.given is not None:
             places = [row.index for row in run.rows] if unfinished else range(counts.rows)
             run = replace(run, given=without_texts(self.given, counts.tags, places))
-        if self.batches and self.batches.lines:
-            lines = (*self.batches.lines, "Run the same command again to collect and continue.")
-            raise BatchPendingError("\n".join(lines))
         return run
 
-    async def _record(self, row: Row) -> bool:
-        """Record a row and return True, unless it waits for replies in a batch."""
-        if self.batches and row.index in self.batches.waiting:
-            return False
+    async def _record(self, row: Row) -> None:
         row = self.finish(row) if self.finish else row
         await self.recorder.record(row)
         if on_row := self.options.get("on_row"):
             on_row(row, self._due)
         if on_progress := self.options.get("on_progress"):
             on_progress(row.has_failed, self._due)
-        return True
 
     @property
     def _due(self) -> int:

@@ -17,10 +17,8 @@ from ragstone._internal.documents import ID_NAMES
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted, span
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
-from ragstone.evaluation.preflight import has_batch_api
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
 from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
-from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.judges.llm.judge import SAME_FAILURES
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
@@ -31,7 +29,7 @@ from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
 from ragstone.types.config import Plan
-from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
+from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
@@ -482,7 +480,6 @@ class Estimate:
     local_tokens: tuple[int, int] = (0, 0)
     rows: int = 0
     notes: tuple[str, ...] = ()
-    batch_cost_usd: tuple[float, float] | None = None  # None if a judge has no batch API
 
     @classmethod
     def between(cls, one: Usage, other: Usage) -> Self:
@@ -504,15 +501,9 @@ class Estimate:
 
     @property
     def cost(self) -> str:
-        return "price unknown" if self.cost_usd is None else _cost(self.cost_usd)
-
-    @property
-    def batch_cost(self) -> str | None:
-        return self.batch_cost_usd and _cost(self.batch_cost_usd)
-
-
-def _cost(costs: tuple[float, float]) -> str:
-    return f"{span(*map(_price, costs))} (an estimate)"
+        if self.cost_usd is None:
+            return "price unknown"
+        return f"{span(*map(_price, self.cost_usd))} (an estimate)"
 
 
 def _price(dollars: float) -> str:
@@ -570,18 +561,15 @@ def estimate_rows(
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
-    async def usage(guess: Guess) -> tuple[Usage, float]:
+    async def usage(guess: Guess) -> Usage:
         judge = around(make_judge(plan, guess=guess))
-        total, saved = Usage(), 0.0
+        total = Usage()
         async with score_rows(map(row_of, places), asking, judge, concurrency=1) as scored:
             async for row in scored:
                 total += row.usage
-                for exchange in row.exchanges:  # embeddings are never sent in batches
-                    if exchange.kind != TextSimilarity.kind:
-                        saved += (1 - DISCOUNT) * (exchange.outcome.usage.cost_usd or 0.0)
-        return total, (total.cost_usd or 0.0) - saved
+        return total
 
-    (least, cheap), (most, dear) = (run_sync(partial(usage, guess)) for guess in (LEAST, MOST))
+    least, most = (run_sync(partial(usage, guess)) for guess in (LEAST, MOST))
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
@@ -591,6 +579,4 @@ def estimate_rows(
             f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
             f"of {ASSUMED_WORDS} words are assumed"
         )
-    estimate = Estimate.between(least, most)
-    batched = (cheap, dear) if has_batch_api(plan) and estimate.cost_usd is not None else None
-    return replace(estimate, rows=len(places), notes=tuple(notes), batch_cost_usd=batched)
+    return replace(Estimate.between(least, most), rows=len(places), notes=tuple(notes))

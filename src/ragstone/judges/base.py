@@ -6,20 +6,14 @@ ReplayJudge answers from a transcript, ScriptedJudge from a table: for rescoring
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
-from ragstone.errors import (
-    BatchPendingError,
-    CallError,
-    Cause,
-    QuestionNotSupportedError,
-    RagstoneError,
-)
+from ragstone.errors import CallError, Cause, QuestionNotSupportedError, RagstoneError
 from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     NOTHING_SPENT,
@@ -67,19 +61,12 @@ class Judge(AsyncResource, ABC):
         return self.identity(kind)
 
 
-@dataclass(frozen=True)
-class Pending(Failure):
-    """The reply comes in a batch: no other judge is asked instead, and the row is dropped."""
-
-
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return a judge's reply, or its failure as a value; QuestionNotSupportedError is raised."""
     try:
         reply = await judge.answer(question)
     except CallError as error:
         return Failure.of(error)
-    except BatchPendingError as error:  # a value, so that the row's other questions are asked too
-        return Pending(Cause.UNREACHABLE, str(error), attempts=0)
     except RagstoneError:
         raise
     except BaseException as error:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 from typing import Self, TypeVar, cast
 from zlib import crc32
@@ -43,7 +42,7 @@ CREATE TABLE replies (
 )"""
 _FIND = """
 SELECT CAST(value AS BLOB), CAST(notes AS BLOB), CAST(raw AS BLOB), CAST(usage AS BLOB),
-kept_at, checksum FROM replies WHERE key = ?"""
+checksum FROM replies WHERE key = ?"""
 _STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _log = logging.getLogger("ragstone.judge")
@@ -55,7 +54,6 @@ class CachedReply:
     notes: str
     raw: str | None
     usage: str
-    stored_at: float  # in seconds since 1970
 
 
 class ReplyCache:
@@ -68,7 +66,7 @@ class ReplyCache:
         # what arrives during a transaction is written together by the next one, in a thread
         self._writes = Batches(self._write, size=AT_ONCE)
         # once the file could not be read or written, nothing more is stored
-        self.failed = self._closing = self._damaged = False
+        self._failed = self._closing = self._damaged = False
         try:
             await in_thread(self._open)
         except (OSError, sqlite3.Error, UsageError) as error:
@@ -117,11 +115,11 @@ class ReplyCache:
             return None
         if row is None:
             return None
-        value, notes, raw, usage, at, checksum = row
+        value, notes, raw, usage, checksum = row
         if checksum == _checksum(key, (value, notes, raw, usage)):
             with suppress(UnicodeDecodeError):
                 written = None if raw is None else raw.decode()
-                return CachedReply(value.decode(), notes.decode(), written, usage.decode(), at)
+                return CachedReply(value.decode(), notes.decode(), written, usage.decode())
         if not self._damaged:
             self._damaged = True
             _log.warning("%s: damaged replies are ignored; the judge is called again", self._path)
@@ -129,14 +127,14 @@ class ReplyCache:
 
     async def store(self, key: bytes, reply: CachedReply) -> None:
         """Store a reply; when this returns, it survives the end of the process."""
-        if not (self.failed or self._closing):
+        if not (self._failed or self._closing):
             texts = reply.value, reply.notes, reply.raw, reply.usage
             checksum = _checksum(key, (text if text is None else text.encode() for text in texts))
-            (written,) = self._writes.submit([(key, *texts, reply.stored_at, checksum)])
+            (written,) = self._writes.submit([(key, *texts, time.time(), checksum)])
             await asyncio.shield(written)  # it is written even if this is cancelled
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> Sequence[None]:
-        if not self.failed:
+        if not self._failed:
             try:
                 self._writing.execute("BEGIN IMMEDIATE")
                 self._writing.executemany(_STORE, rows)
@@ -148,8 +146,8 @@ class ReplyCache:
         return [None] * len(rows)
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        if not self.failed:
-            self.failed = True
+        if not self._failed:
+            self._failed = True
             _log.warning(
                 "%s: %s; the run continues without storing more replies; a later run calls the "
                 "judge again",
@@ -170,23 +168,15 @@ def _connect(path: Path) -> sqlite3.Connection:
 class CachedJudge(JudgeWrapper):
     """Caches replies in a file, by question and the judge's identity; never failures."""
 
-    def __init__(
-        self,
-        judge: Judge,
-        file: str | Path,
-        *,
-        paid_since: float = inf,  # the budget counts what was stored since: it came in batches
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, judge: Judge, file: str | Path, *, budget: Budget | None = None) -> None:
         super().__init__(judge)
         scheme, is_url, _ = str(file).partition("://")
         if is_url:
             raise UsageError(f"{scheme}://...: replies are cached in a file; specify its path")
         self._replies = ReplyCache(file)
         self._parts = (self._replies, judge)
-        self._paid_since, self._budget = paid_since, budget or Budget()
+        self._budget = budget or Budget()
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
-        self._charged: set[bytes] = set()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         identity = self.judge.identity(question.kind)
@@ -211,24 +201,16 @@ class CachedJudge(JudgeWrapper):
         try:
             reply = question.reply(question.adapter().validate_json(cached.value))
             notes, usage = TEXTS.validate_json(cached.notes), USAGE.validate_json(cached.usage)
-            reply = replace(reply, usage=usage, notes=notes, raw=cached.raw)
         except (ValidationError, JudgeError):  # stored by an older version
             return None
         self._budget.answered.add(question.kind)
-        if cached.stored_at < self._paid_since or key in self._charged:
-            return _free(reply)
-        self._charged.add(key)
-        self._budget.calls += usage.calls
-        self._budget.charge(usage.cost_usd)
-        return reply
+        return _free(replace(reply, usage=usage, notes=notes, raw=cached.raw))
 
     async def _ask(self, key: bytes, question: Question[T]) -> Reply[T]:
         result: Reply[object] | CallError | None = None
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             result = reply = await reply_of(self.judge, question)
-            if self._paid_since < inf:
-                self._charged.add(key)
             if reply.final and (reply.usage.calls or reply.usage.local_calls):
                 with suppress(ValueError):  # a lone surrogate
                     cached = CachedReply(
@@ -236,7 +218,6 @@ class CachedJudge(JudgeWrapper):
                         notes=TEXTS.dump_json(reply.notes).decode(),
                         raw=reply.raw,
                         usage=USAGE.dump_json(reply.usage).decode(),
-                        stored_at=time.time(),
                     )
                     await self._replies.store(key, cached)
         except CallError as error:
@@ -245,9 +226,7 @@ class CachedJudge(JudgeWrapper):
         else:
             return reply
         finally:
-            # with batches, asking again reads the same reply, which was paid
-            if self._paid_since == inf or not isinstance(result, JudgeFailureError):
-                del self._pending[key]
+            del self._pending[key]
             pending.set_result(result)
 
 

@@ -5,9 +5,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -21,7 +20,6 @@ from ragstone.judges.batching import SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.llm import model as llms
-from ragstone.judges.llm.batches import DISCOUNT, BatchRun
 from ragstone.judges.llm.judge import SAME_FAILURES, LlmJudge, sentences_asked_for
 from ragstone.judges.llm.openai import PROVIDERS, REASONING, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
@@ -166,16 +164,15 @@ def make_judge(
     guess: Guess | None = None,
     tracing: llms.Tracing = llms.UNTRACED,
     replies: Path = REPLIES,
-    batches: BatchRun | None = None,
 ) -> Judge:
     """Return the judge of a plan; with a `guess` it makes no calls, and estimates the usage.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
     of their own: the plan's, if a metric that can run needs it, else one without a key. `replies`
-    is the cache if the plan names none. With `batches`, LLMs are asked through batch APIs.
+    is the cache if the plan names none.
     """
     remember(os.environ)
-    maker = _Maker(plan, budget or Budget(), guess, tracing, replies, batches)
+    maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
     names = spec.split_names(plan.judge)
     models = [name for name in names if not spec.is_free(name)]
     # a judge without an LLM has one vote, because its votes would be equal
@@ -204,7 +201,6 @@ class _Maker:
     guess: Guess | None
     tracing: llms.Tracing
     replies: Path
-    batches: BatchRun | None
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -305,8 +301,6 @@ class _Maker:
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
-        if self.batches:
-            price = price and replace(price, share=DISCOUNT)
         more = {"headers": plan.judge_headers, "body": plan.judge_body}
         if not known and any(more.values()):
             raise UsageError(
@@ -326,8 +320,6 @@ class _Maker:
                 timeout=plan.timeout,
                 temperature=plan.temperature,
                 base_url=plan.base_url,
-                batches=self.batches,
-                vote=vote,
             )
             llm = self.tracing.model(llm)
         return LlmJudge(
@@ -338,18 +330,14 @@ class _Maker:
             price=price,
             budget=self.budget,
             vote=vote,
-            # in a batch, the limit must not depend on earlier replies
-            bounded=plan.max_tokens == JudgePlan().max_tokens
-            and not (self.batches or REASONING.match(model)),
+            bounded=plan.max_tokens == JudgePlan().max_tokens and not REASONING.match(model),
             gives_up=plan.max_failure_rate < 1,
         )
 
     def _cached(self, judge: Judge) -> Judge:
         if not self.plan.cache:
             return judge
-        path = Path(self.plan.reply_cache or self.replies)
-        began = self.batches.began if self.batches else inf
-        return CachedJudge(judge, path, paid_since=began, budget=self.budget)
+        return CachedJudge(judge, self.plan.reply_cache or self.replies, budget=self.budget)
 
     def _price(self, name: str, url: str | None) -> llms.Price | None:
         price = llms.price_of(name, url)

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from ragstone._internal.concurrency import gather
 from ragstone._internal.text import count
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
-from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
+from ragstone.judges.base import Judge, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types import questions
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict, Verdicts
@@ -164,8 +164,6 @@ class PanelJudge(MultiJudge):
             outcomes.append(await outcome_of(judge, question))
             if isinstance(reply := outcomes[-1], Reply):
                 return self._joined(outcomes, reply)
-            if isinstance(reply, Pending):
-                break
         raise self._failure(outcomes)
 
     def _joined(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:

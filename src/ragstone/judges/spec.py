@@ -14,7 +14,6 @@ from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"  # names or prefixes, not providers
-BATCH_PROVIDERS = ("openai", "anthropic")  # providers whose batch API is supported
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
 

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
-from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
+from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName, is_object
 from ragstone._internal.secrets import tells_secret
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.errors import UsageError
@@ -153,8 +153,6 @@ class JudgePlan(FrozenModel):
         "Judge", None, metavar="FILE", default_text=".ragstone/replies.db", option=False
     )
     """The file in which replies are cached."""
-    batch_api: bool = _setting("Limits", False, common=True)
-    """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
     rpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
     """Maximum judge calls per minute."""
     tpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
@@ -473,6 +471,9 @@ class Source(FrozenModel):
         return [*lines, *tags]
 
 
+_REMOVED = frozenset({"batch_api"})  # settings that plans stored by earlier versions have
+
+
 class Manifest(FrozenModel):
     """The plan of a run, the versions and inputs it used, and its start."""
 
@@ -492,6 +493,13 @@ class Manifest(FrozenModel):
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     # options of the command that started the run, for the files that `resume` writes
     reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("plan", mode="before")
+    @classmethod
+    def _without_removed(cls, plan: object) -> object:
+        if not is_object(plan):
+            return plan
+        return {name: value for name, value in plan.items() if name not in _REMOVED}
 
     @property
     def fingerprint(self) -> str:

@@ -15,7 +15,7 @@ from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.demo.questions import DATASET
-from ragstone.errors import BatchPendingError, Cause, InputError, RagstoneError, UsageError
+from ragstone.errors import Cause, InputError, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation, Options
@@ -53,7 +53,7 @@ GROUPS: Groups = {
     "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
     "Limits": (
         *options.LIMITS,
-        *map(setting, ("workers", "engine", "batch_api", "fail_fast")),
+        *map(setting, ("workers", "engine", "fail_fast")),
         option(
             "--dry-run", "Estimate the judge's calls, tokens and cost; make no calls.", is_flag=True
         ),
@@ -199,9 +199,6 @@ def evaluated(
                 run = promptfoo.evaluate_tests(data.dataset, plan, finish=data.finish, **made)
             else:
                 run = Evaluation(data, **made).run_in_thread()
-        except BatchPendingError as pending:
-            outputs.console.print(str(pending), markup=False, soft_wrap=True)
-            return 0
         except RunInterruptedError as stop:
             run, interrupted = stop.run, True
     if isinstance(data, promptfoo.Configuration):

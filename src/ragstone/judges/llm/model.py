@@ -150,7 +150,6 @@ class Price:
     until: float = inf  # tokens of the longest prompt with these rates; -1 if time or calls matter
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
     """The slower calculation for all other prompts."""
-    share: float = 1.0  # the share that is paid, for example in batches
 
     def cost(self, usage: Usage) -> float | None:
         prompt, completion = usage.prompt_tokens, usage.completion_tokens
@@ -165,9 +164,9 @@ class Price:
                 output_tokens=completion,
                 output_reasoning_tokens=reasoning,
             )
-            return self.share * float(calculated.total_price)
+            return float(calculated.total_price)
         counts = (prompt - cached, cached, completion - reasoning, reasoning)
-        return self.share * sum(map(mul, self.rates, counts))
+        return sum(map(mul, self.rates, counts))
 
     def most(self, texts: Iterable[str], completion: int = 0) -> float:
         """Return the highest cost of a call with these texts and so many tokens of reply."""

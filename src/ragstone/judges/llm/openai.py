@@ -30,7 +30,6 @@ from ragstone._internal.secrets import VARIABLE, remember
 from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.batches import BatchQueue, BatchRun, OpenAIBatches
 from ragstone.judges.llm.model import (
     LOCAL,
     Completion,
@@ -397,8 +396,6 @@ class OpenAICompatibleModel(Model, Embedder):
         temperature: float | None,
         base_url: str | None = None,
         embeds: bool = False,
-        batches: BatchRun | None = None,
-        vote: int = 1,
         headers: Mapping[str, str] = MappingProxyType({}),
         body: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
@@ -415,8 +412,6 @@ class OpenAICompatibleModel(Model, Embedder):
         if own := _OWN_FIELDS & body.keys():
             raise UsageError(f"judge_body: {', '.join(sorted(own))} has a setting of its own")
         self._dialect = Dialect.of(provider.name, model)
-        if batches:  # a refusal would take as long as a batch
-            self._dialect = replace(self._dialect, schema="json_schema")
         self._is_own = (base != provider.url or provider.name in LOCAL) and provider.url is not None
         self._window: int | None = None  # that the server states
         self._describing, self._asked = asyncio.Lock(), 0
@@ -435,20 +430,11 @@ class OpenAICompatibleModel(Model, Embedder):
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
-        self._batches: BatchQueue | None = None
-        if batches:
-            api = OpenAIBatches(base, self._headers, retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
-        if self._batches:
-            for refusal in self._batches.refusals:
-                known = {self._dialect, dialect}
-                simpler = dialect.simpler(refusal)
-                dialect = simpler if simpler and simpler not in known else dialect
         await self._check_window(prompt)
         while True:
             try:
@@ -489,7 +475,7 @@ class OpenAICompatibleModel(Model, Embedder):
 
     async def _check_window(self, prompt: ModelPrompt) -> None:
         """Refuse a prompt that is longer than the window that the server states, asked once."""
-        if not self._is_own or self._batches:
+        if not self._is_own:
             return
         async with self._describing:
             if not self._asked:
@@ -535,19 +521,13 @@ class OpenAICompatibleModel(Model, Embedder):
 
     async def _send(self, path: str, body: Mapping[str, object], tokens: int) -> HttpReply:
         try:
-            if self._batches:
-                reply = await self._batches.send(body)
-            else:
-                reply = await self._client.send(
-                    "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
-                )
+            reply = await self._client.send(
+                "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
+            )
         except CallError as error:
             said = _error_text(error.body) or str(error)
             unknown = error.status == 404 or (error.status and _NO_MODEL.search(said))
-            spent = error.status == 402 or _SPENT.search(said) is not None
-            if self._batches and (spent or (unknown and not self._answered)):
-                self._batches.forgive(error.status)
-            if spent:
+            if error.status == 402 or _SPENT.search(said):
                 message = f"{error}; the account's budget is spent"
                 raise CallError(
                     Cause.BUDGET, message, status=error.status, tries=error.tries

@@ -13,23 +13,19 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic_core import from_json
-
 from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
-from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
 from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt, unbounded
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
-    from pydantic_ai import ModelRequest, ModelResponse
+    from pydantic_ai import ModelResponse
     from pydantic_ai.exceptions import AgentRunError
     from pydantic_ai.models import Model as Wire
     from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers import Provider
 
 
@@ -125,22 +121,22 @@ class PydanticAiModel(Model):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
-        batches: BatchRun | None = None,
-        vote: int = 1,
     ) -> None:
         self.name = f"{provider}:{model}"
         wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
         from pydantic_ai.exceptions import UserError  # `connect` says which extra is missing
 
-        # the prompt is sent as it is written
-        settings: dict[str, object] = {"framing_announcement": "never"}
+        settings: dict[str, object] = {
+            "framing_announcement": "never",  # the prompt is sent as it is written
+            # our own retries; the timeout is for the whole request, the SDK's own may be shorter
+            "max_retries": 0,
+            "request_timeout": timeout,
+            "timeout": timeout,
+        }
         if temperature is not None and not any(
             on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE)
         ):
             settings["temperature"] = temperature
-        if not batches:
-            # our own retries; the timeout is for the whole request, the SDK's own may be shorter
-            settings |= {"max_retries": 0, "request_timeout": timeout, "timeout": timeout}
         self._settings = {k: v for k, v in settings.items() if k not in wire.unsupported_settings}
         self._timeout = timeout
         self._caller = caller
@@ -157,21 +153,8 @@ class PydanticAiModel(Model):
         }
         self.identity = json.dumps(options)
         self._parts = (wire,)
-        self._batches: BatchQueue | None = None
-        if batches:
-            client = cast("AnthropicModel", wire).client
-            headers = {
-                name: str(value)
-                for name, value in client.default_headers.items()
-                if name.lower() in ("authorization", "x-api-key", "anthropic-version")
-            }
-            endpoint = f"{str(client.base_url).rstrip('/')}/v1/messages"
-            api = AnthropicBatches(endpoint, headers, retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        if self._batches:
-            return await self._once(prompt)
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
         usage = replace(call.value.usage, calls=call.tries, retries=call.tries - 1)
         return replace(call.value, usage=usage)
@@ -187,10 +170,7 @@ class PydanticAiModel(Model):
             "model_request_parameters": _parameters(self._wire, unbounded(prompt.schema)),
         }
         try:
-            if self._batches:
-                made = await self._in_batch(self._batches, request, options)
-            else:
-                made = _completion(await model_request(self._wire, [request], **options))
+            made = _completion(await model_request(self._wire, [request], **options))
             self._answered = True
             return made
         except AgentRunError as error:
@@ -209,21 +189,6 @@ class PydanticAiModel(Model):
             failed = CallError(Cause.MALFORMED, message)
             failed.lost = True
             raise failed from None
-
-    async def _in_batch(
-        self, batches: BatchQueue, request: "ModelRequest", options: Mapping[str, Any]
-    ) -> Completion:
-        from pydantic_ai.models.batch import BatchRequest, BatchResult
-
-        single = BatchRequest(custom_id="request", messages=[request], **options)
-        encoded = await self._wire.batch_encode(single)
-        if betas := from_json(encoded.group).get("betas"):
-            batches.api.headers["anthropic-beta"] = ",".join(betas)
-        reply = await batches.send(from_json(encoded.body))
-        status = from_json(reply.content)["type"]
-        result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
-        completion = _completion(self._wire.batch_decode(result, single))
-        return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
         from pydantic_ai import exceptions as foreign
