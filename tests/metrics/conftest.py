@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import pytest
+from tests.asking import asker
 
-from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
@@ -37,7 +37,7 @@ class Checks:
         )
 
     async def score(self, metric: Metric, **changed: object) -> Score:
-        return await metric.score(self.sample(**changed), Transcript(self.judge).ask)
+        return await metric.score(self.sample(**changed), asker(self.judge))
 
     def sample(self, **changed: object) -> Sample:
         fields = {"id": "1", "query": "q", "response": RESPONSE, "reference": REFERENCE}

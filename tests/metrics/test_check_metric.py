@@ -1,9 +1,9 @@
 from typing import Any, ClassVar
 
 import pytest
+from tests.asking import asker
 
 from ragstone.errors import Cause, JudgeError, UsageError
-from ragstone.evaluation.scoring import Transcript
 from ragstone.metrics.claim_checks import (
     RESPONSE_IN_CONTEXTS,
     RESPONSE_IN_REFERENCE,
@@ -58,9 +58,7 @@ async def test_a_quote_stands_in_every_copy_of_a_context(checks: Any, both: Chec
     made = checks(in_contexts="S1", in_reference="S")
     contexts = [{"text": text} for text in ("one", "two", "one")]
     sample = made.sample(contexts=contexts)
-    _, claims = await both.judge_claims(
-        RESPONSE_IN_CONTEXTS, made.sample(), Transcript(made.judge).ask
-    )
+    _, claims = await both.judge_claims(RESPONSE_IN_CONTEXTS, made.sample(), asker(made.judge))
     assert sorted(quoted(claims[0], sample)) == [0, 2]
 
 

@@ -1,10 +1,10 @@
 from typing import Any
 
 import pytest
+from tests.asking import asker
 from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError
-from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
@@ -54,7 +54,7 @@ def judge_of(labels: tuple[str, ...], texts: tuple[str, ...] = TEXTS) -> Scripte
 
 async def score(judge: ScriptedJudge, **changed: Any) -> Score:
     sample = SAMPLE.model_copy(update=changed)
-    return await Faithfulness().score(sample, Transcript(judge).ask)
+    return await Faithfulness().score(sample, asker(judge))
 
 
 async def test_the_worked_example() -> None:

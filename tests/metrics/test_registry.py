@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pydantic import Field
+from tests.asking import asker
 from tests.cases import each_case
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, catalogue, registry, select
 from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check, ClaimMetric
@@ -131,7 +131,7 @@ async def test_one_sample_alone_is_scored_as_among_many() -> None:
     metric = stranger()()
     ranking = tuple(Context(id=id_) for id_ in "xab")
     sample = Sample(id="1", query="q", ranking=ranking, relevance={"a": 1, "b": 2})
-    ask = Transcript(ScriptedJudge({})).ask
+    ask = asker(ScriptedJudge({}))
     assert await metric.score(sample, ask) == metric.scores(RANKINGS)[0]
 
 

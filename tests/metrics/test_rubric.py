@@ -3,12 +3,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.asking import asker
 from tests.cases import each_case
 
 import ragstone
 from ragstone._internal.yaml import MAX_BYTES
 from ragstone.errors import Cause, InputError, UsageError
-from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.registry import load_plugin, origin, register
@@ -39,7 +39,7 @@ def rubric_class(**said: Any) -> type[RubricMetric]:
 
 
 async def score(judge: ScriptedJudge, metric: RubricMetric, **changed: Any) -> Score:
-    return await metric.score(SAMPLE.model_copy(update=changed), Transcript(judge).ask)
+    return await metric.score(SAMPLE.model_copy(update=changed), asker(judge))
 
 
 def rated(level: int, reason: str | None = "so") -> ScriptedJudge:

@@ -3,11 +3,11 @@ import sys
 from typing import Any
 
 import pytest
+from tests.asking import asker
 from tests.cases import each_case
 
 from ragstone.datasets import samples_of
 from ragstone.evaluation.preflight import Preflight
-from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, get
 from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL, plain
@@ -23,7 +23,7 @@ JUDGE = ScriptedJudge({})
 
 async def score(metric: Metric, response: str, reference: str) -> Score:
     sample = Sample(id="1", query="q", response=response, reference=reference)
-    return await metric.score(sample, Transcript(JUDGE).ask)
+    return await metric.score(sample, asker(JUDGE))
 
 
 @each_case("metric", METRICS, ids=str)

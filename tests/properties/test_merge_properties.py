@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import Cause
-from ragstone.evaluation import ranking
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.metrics import get
 from ragstone.reports.view import grouping_lines
@@ -172,7 +171,7 @@ def test_rankings_that_are_only_summed_have_the_same_summary(
         )
         patched.setattr(metric_summary, "LARGE", 4)
         patched.setattr(intervals, "LARGE", 4)
-        patched.setattr(ranking, "BLOCK", 3)
+        patched.setattr(ranking_run, "BLOCK", 3)
         plan = Plan(metrics=("mrr", "bpref"))
         evaluation = RankingEvaluation.of(qrels, plan, missing=missing)
         expected = without_times(evaluation.run(run))
