@@ -75,8 +75,9 @@ class RankingEvaluation:
     ) -> Run:
         """Without `rows`, scores are only summed, and the run has only the worst rows."""
         columns, problems = self.plan.columns, Problems(ranking)
-        queries = ScoredQueries(self, rows=rows)
+        queries, first = ScoredQueries(self, rows=rows), ""
         for batch in files.read(ranking, problems, columns, on_read):
+            first = first or batch.example
             if not queries.add(batch, problems):  # its lines are not adjacent: read all
                 queries, problems = ScoredQueries(self, rows=rows), Problems(ranking)
                 batches = files.read(ranking, problems, columns, on_read)
@@ -99,7 +100,8 @@ class RankingEvaluation:
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
-            f"queries judged in {self.source.name}: {judged:,}; ranked: {ranked:,}; both: {both:,}"
+            f"read: {self.judgments.example or 'no document'}; ranked: {first or 'no document'}",
+            f"queries judged in {self.source.name}: {judged:,}; ranked: {ranked:,}; both: {both:,}",
         ]
         if missing:
             how = "counted as 0" if self.missing == "zero" else "left out"

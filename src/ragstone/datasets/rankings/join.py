@@ -59,6 +59,14 @@ class Batch:
     ) -> "Batch":
         return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), values, lines)
 
+    @property
+    def example(self) -> str:
+        """The first document as it was read; `""` if there is none."""
+        if not len(self.documents):
+            return ""
+        query = self.queries[int(np.argmax(self.spans.sizes > 0))]
+        return f"query {query}, document {self.documents.text(0)}"
+
     def check_ids(self, problems: Problems) -> None:
         blank = [place for place, query in enumerate(self.queries) if not query.strip()]
         for start in self.spans.starts[blank].tolist():
@@ -174,6 +182,7 @@ class Judgments:
     documents: Texts
     hashes: Hashes
     grades: NDArray[np.float64]
+    example: str = ""  # the first document as it was read
     mapped: Collection[str] = ()
 
     @classmethod
@@ -190,7 +199,9 @@ class Judgments:
         problems.raise_found()
         places = {name: place for place, name in enumerate(whole.queries)}
         grades = np.asarray(whole.values, dtype=np.float64)
-        return cls(places, whole.spans, whole.documents, whole.hashes, grades, problems.mapped)
+        parts = whole.spans, whole.documents, whole.hashes, grades
+        example = f"{whole.example}, grade {grades[0]:g}" if len(grades) else ""
+        return cls(places, *parts, example, problems.mapped)
 
     def __len__(self) -> int:
         return len(self.queries)
