@@ -76,7 +76,7 @@ ASKED = {"role": "user", "content": "q"}
         (AI, "yes", None),
         (SimpleNamespace(role="assistant", text="yes", meta={}), "yes", None),
         (SimpleNamespace(choices=[SimpleNamespace(message=AI)]), "yes", None),
-        (SimpleNamespace(choices=[]), "", None),
+        (SimpleNamespace(choices=[]), None, None),
         ({"response": "yes", "source_nodes": [NODE], "metadata": {}}, "yes", [NODE]),
         ({"answers": [{"data": "yes", "documents": [HAYSTACK], "meta": {}}]}, "yes", [HAYSTACK]),
         ({"llm": {"replies": ["yes"], "meta": [{}]}}, "yes", None),

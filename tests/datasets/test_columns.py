@@ -260,7 +260,7 @@ def test_inner_runs_are_not_rows(tmp_path: Path) -> None:
 def test_several_questions_in_a_chat_are_several_turns(tmp_path: Path) -> None:
     asked = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     record = {"inputs": {"messages": asked}, "outputs": {"answer": "x"}}
-    with pytest.raises(InputError, match="column inputs, sample 1: two user messages in a row"):
+    with pytest.raises(InputError, match="column inputs: two user messages in a row"):
         rows(tmp_path / "a.jsonl", record)
 
 

@@ -148,7 +148,7 @@ def test_a_part_of_a_cell_may_be_named_however_deep(write: Write) -> None:
     path = write("a.csv", 'query,more\nq,"{""rag"": {""found"": [""c""], ""k"": 5}}"\nr,\n')
     first, second = load(path, columns={"contexts": "more.rag.found"}).samples
     assert first.contexts == (Context(text="c"),)
-    assert (first.tags, second.contexts) == ({"more": '{"rag":{"k":5}}'}, None)
+    assert (first.tags, second.contexts) == ({"more": '{"rag": {"found": ["c"], "k": 5}}'}, None)
     with pytest.raises(UsageError, match=r"there is no column 'more\.rag\.lost'"):
         load(path, columns={"contexts": "more.rag.lost"})
 

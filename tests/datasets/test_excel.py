@@ -523,7 +523,7 @@ def test_fields_have_what_excel_shows_and_tags_the_value(tmp_path: Path):
     assert sample.tags == {"share": 0.25, "on": "2026-10-01"}
     assert sample.relevance == {"12345": 1.0}
     assert [each.id for each in sample.ranking or ()] == ["00123"]
-    how = "numbers and dates are read as an English Excel displays them"
+    how = "numbers and dates are read as an English Excel displays them, such as 25%"
     assert f"column reference: {how} (1 cell, first in row 2)" in loaded.source.notes
 
 

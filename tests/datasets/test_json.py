@@ -7,7 +7,6 @@ from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.datasets.text_files import ENVELOPES
-from ragstone.datasets.values import UNSPLIT
 from ragstone.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -99,10 +98,6 @@ EXPECTED = (
         ),
         ("[3]", "item 1: expected a mapping of field names to values, got a number"),
         ("[{}]", "no query column found; the columns are none; map query=COLUMN"),
-        (
-            '[{"query": "a", "turns": [{}]}]',
-            f"item 1, column turns: {UNSPLIT}",
-        ),
         (
             '[{"query": "a", "level": 1, "tags": {"level": 2}}]',
             "item 1, column tags: the tag 'level' is also a column, with another value",

@@ -124,7 +124,7 @@ def test_nothing_relevant_is_0(tmp_path: Path) -> None:
         ("# scores\n" + RUN, "line 1: '# scores' has an unknown form"),
         ("q1 a 19\nq1 b 7\n", "line 1: 'q1 a 19' has an unknown form"),
         ("q1 a 1\n" + RUN, "line 2: 'q1 Q0 b 1 2.0 x' is not QUERY DOCUMENT RANK"),
-        ("q1,a,1\n", "or a header such as query_id,document_id,score (--map adds names)"),
+        ("q1,a,1\n", "or a header such as query_id,document_id,rank or score (--map adds names)"),
         ("qid,docno,score\nq1,a\n", "line 2: there are 2 cells, but 3 names in the header"),
         ("qid,docno,score\nq1,a,\n", "line 2: the score  is not a number"),
         ('qid,docno,score\nq1,"a,1\n', "line 2: this is not CSV: unexpected end of data"),

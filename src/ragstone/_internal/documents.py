@@ -36,20 +36,23 @@ _CONTENTS = (
     "page_content content text metadata meta response documents choices message delta".split()
 )
 """Attributes of documents, messages and answers; an object has one of them, or a node."""
+_MOST = 50  # how deep objects may be nested
 _READ = (*_CONTENTS, *"id id_ score ref_doc_id type role artifact source_nodes data".split())
 
 
-def opened(value: object) -> object:
+def opened(value: object, depth: int = 0) -> object:
     """Return an object, also in a list, as a mapping of the attributes that are read here."""
+    if depth > _MOST:  # which is refused later, or has itself as a part
+        return value
     if isinstance(value, list | tuple):
-        return [opened(item) for item in cast("Sequence[object]", value)]
+        return [opened(item, depth + 1) for item in cast("Sequence[object]", value)]
     if value is None or isinstance(value, (str, int, float, dict, Mapping, type)):
         return cast("object", value)
     if callable(convert := getattr(value, "tolist", None)):  # NumPy
         return convert()
     is_node = hasattr(value, "node") and hasattr(value, "score")
     given = {n: getattr(value, n, None) for n in (("node", "score") if is_node else _READ)}
-    parts = {n: opened(part) for n, part in given.items() if part is not None}
+    parts = {n: opened(part, depth + 1) for n, part in given.items() if part is not None}
     return value if parts.keys().isdisjoint(("node", *_CONTENTS)) else parts
 
 
@@ -75,17 +78,19 @@ def read_document(item: object, relevant: Collection[str] = ()) -> dict[str, obj
         return None
     given: Mapping[str, object] = value
     inner = given.get("node", given.get("kwargs", given.get("document")))
-    if inner is not None and is_object(inner):  # of LlamaIndex, LangChain and OpenInference
+    if is_object(inner) and "text" in map(
+        PART_OF.get, map(plain_name, map(str, inner))
+    ):  # of LlamaIndex, LangChain and OpenInference
         filled = {name: part for name, part in inner.items() if part is not None}
         given = {"score": given.get("score"), "meta": {}, **filled}
     named = {plain_name(str(n)).removeprefix("document."): part for n, part in given.items()}
     parts: dict[str, object] = {}
     for name, part in _LAST_IS_OURS:
         if (found := named.get(name)) is not None:
-            parts[part] = text_of(found) if part == "text" and is_object(found) else found
+            parts[part] = (part == "text" and is_object(found) and text_of(found)) or found
     metadata = named.get("metadata") or named.get("meta")
     if isinstance(metadata, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             metadata = cast("object", json.loads(metadata))
     if "blob" in given and metadata is None:  # Haystack's metadata, beside the other parts
         metadata, named["meta"] = {n: part for n, part in given.items() if n != "id"}, {}
@@ -136,15 +141,16 @@ KNOWN_ROLES = frozenset((*chain.from_iterable(ROLES.values()), *TOOLS, *_SYSTEM)
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini, Cohere and ShareGPT."""
 _ROLES = ("role", "speaker", "from")  # the names of a role
 _PLAIN = frozenset(("text", "input_text", "output_text"))  # other parts are thoughts or images
-_TEXTS = ("content", "parts", "text", "kwargs", "message", "value")
+_INNER = ("kwargs", "message", "data")  # what a message of LangChain or a log may be in
+_TEXTS = ("content", "parts", "text", "value", *_INNER)
 _DEEPEST = 8  # how deep a message's text may be nested; real ones have 3 levels
 
 
 def role_of(message: Mapping[str, object]) -> str:
     """Return a message's role in lower case; other objects have a type, too, but no known role."""
-    inner = message.get("kwargs", message.get("message"))
+    inner = next((message[name] for name in _INNER if name in message), None)
     named = inner if is_object(inner) else message
-    if not any(name in named for name in _TEXTS):
+    if not any(name in named for name in (*_TEXTS, "tool_calls")):
         return ""
     role = next((named[name] for name in _ROLES if name in named), None)
     if isinstance(role, str):
@@ -178,7 +184,8 @@ def answer_of(value: object) -> dict[str, object] | None:
         return _answer_in(messages)
     if is_list(choices := given.get("choices")):
         choice = next(filter(is_object, choices), None)
-        return {"response": text_of(choice and (choice.get("message") or choice.get("delta")))}
+        said = choice and (choice.get("message") or choice.get("delta"))
+        return {"response": None if said is None else text_of(said)}
     for response, contexts in ("response", "source_nodes"), ("data", "documents"):
         if contexts in given and response in given:
             return {"response": given[response], "contexts": given[contexts]}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Literal
 
+from ragstone._internal.documents import read_document
 from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets.columns import (
     ALMOST,
@@ -18,8 +19,8 @@ from ragstone.datasets.columns import (
     plain_name,
 )
 from ragstone.datasets.number_formats import Shown
-from ragstone.datasets.table import FIRST, Table, records_in
-from ragstone.datasets.values import spelled
+from ragstone.datasets.table import FIRST, FileRows, Table, records_in
+from ragstone.datasets.values import is_number, spelled
 from ragstone.errors import Problem, nearest
 
 Answers = Literal["ask", "response", "reference"]
@@ -27,9 +28,13 @@ Answers = Literal["ask", "response", "reference"]
 _EITHER, _NOT_RETRIEVED = (frozenset(map(plain_name, names)) for names in (EITHER, NOT_RETRIEVED))
 _OUTPUTS = frozenset(("output", "outputs"))
 _FILE = re.compile(
-    r"[^\n]{1,200}\.(pdf|docx?|md|txt|html?|pptx?|xlsx?|csv|json|xml)(#\S*)?|\S{1,200}#\S+",
-    re.IGNORECASE,
+    r"[^\n]{1,200}\.(pdf|docx?|md|txt|html?|pptx?|xlsx?|csv|json|xml)(#\S*)?|[\w./-]{1,200}#\w+",
+    re.IGNORECASE | re.ASCII,
 )
+_MARKS = frozenset(("0", "1", "0.0", "1.0", "true", "false", "yes", "no"))
+_SHARE = re.compile(r"[01]|[01]?\.\d+")
+_VAGUE = frozenset(("documents", "docs", "chunks", "sources", "evidence"))  # texts or ids
+LOOKED_AT = 1000  # rows of a large file
 LONGEST_ID, MOST_WORDS = 100, 12  # of ids, which may be titles
 
 
@@ -61,17 +66,20 @@ class Choice:
         self.absent = dict[str, str]()
         columns = table.columns or ()
         names = [*columns, *(table.names or ())]
-        records = list(islice(records_in(table.rows), FIRST))
+        is_large = isinstance(table.rows, FileRows) and not table.rows.is_small
+        records = list(islice(records_in(table.rows), LOOKED_AT if is_large else None))
         names = dict.fromkeys(chain(names, *(each.values for each in records), given.values()))
         plain = {name: plain_name(name) for name in names}
         known = [n for n in names if plain[n] in FIELD_OF or plain[n] in _NOT_RETRIEVED]
         known += [name for name in given.values() if name not in known]
         self._values: dict[str, list[object]] = {name: [] for name in known}
-        self._beside = {name: {*known} if name in columns else set[str]() for name in known}
+        everything = {*known}
+        self._beside = {n: everything if n in columns else set[str]() for n in known}
         for record in records:
             there = {n: v for n in known if (v := record.values.get(n)) is not None}
             for name, value in there.items():
-                self._values[name].append(value)
+                if len(self._values[name]) < FIRST:
+                    self._values[name].append(value)
                 self._beside[name].update(there)
         layout = Layout.of(tuple(self._values), given)
         self._columns = {**layout.fields}
@@ -100,7 +108,7 @@ class Choice:
     def _merge(self, of: str, names: Sequence[str], column: str | None = None) -> list[str]:
         """Rename columns that are in no row with another of this field."""
         column = self._columns.get(of, column)
-        if column is None or of in self._fixed:
+        if column is None or of in self._fixed or not self._values.get(column):
             return [*names]
         beside, rest = {*self._beside.get(column, ())}, list[str]()
         for name in names:
@@ -117,7 +125,7 @@ class Choice:
             return
         given = self._columns.get("contexts", "")
         beside = [name for name in self._values if plain_name(name) in _NOT_RETRIEVED]
-        if beside:
+        if beside and "response" not in self._columns and not self._weak.get("response"):
             if plain_name(given) == "contexts":
                 self.renamed[given] = "reference_contexts"
                 weak = [given]
@@ -128,14 +136,20 @@ class Choice:
                     f"{mapping('contexts', weak[0])}"
                 )
             return
-        names = {name: _file_name(self._values[name]) for name in (given, *weak) if name}
-        self._take("contexts", [name for name in weak if names[name] is None])
+        names = {name: _file_name(self._items(name), name in weak) for name in (given, *weak)}
+        passages = (
+            n
+            for n in weak
+            if names[n] is None and any(_is_passage(item, n) for item in self._items(n))
+        )
+        self._take("contexts", list(passages))
         for name, example in names.items():
             if example is not None and (name == given or "contexts" not in self._known):
                 why = (
                     f"the values of column {name!r} are names of files or ids, such as "
                     f"{example!r}, not texts; {mapping('ranking', name)} if they were retrieved, "
-                    f"or {mapping('relevance', name)} if they are relevant"
+                    f"{mapping('relevance', name)} if they are relevant, or "
+                    f"{mapping('contexts', name)} if they are texts"
                 )
                 self.problems += [Problem(why)] if name == given else []
                 self.absent.setdefault("contexts", why)
@@ -146,11 +160,8 @@ class Choice:
         if "relevance" in self._known:
             ranked = self._weak.get("ranking", ())
             self._take("ranking", [name for name in ranked if _are_ids(self._values[name])])
-        elif weak:
-            parts = (
-                part for item in _items(self._values[weak[0]]) if is_object(item) for part in item
-            )
-            path = f"{weak[0]}[].{next(parts, 'ID')}"
+        elif parts := [p for n in weak for item in self._items(n) if is_object(item) for p in item]:
+            path = f"{weak[0]}[].{parts[0]}"
             self.notes.append(
                 f"column {weak[0]!r} may have the relevant documents, but its values are not ids; "
                 f"if a part of them is, {mapping('relevance', path)}"
@@ -158,11 +169,11 @@ class Choice:
 
     def _choose_answers(self, answers: Answers) -> None:
         """An answer is the expected one, or that of the system."""
-        weak = self._weak.get("response", [])
+        weak = [n for n in self._weak.get("response", ()) if any(map(_is_worded, self._values[n]))]
         either = [name for name in weak if plain_name(name) in _EITHER]
         has_reference = not self._known.isdisjoint(("reference", "reference_claims"))
         made = self._columns.get("response", "")
-        moved = made.partition(".")[0] in _EITHER and not has_reference
+        moved = plain_name(made.partition(".")[0]) in _EITHER and not has_reference
         if moved and "response" not in self._fixed:  # a shape has taken it
             either = [made]
             self._known.discard("response")
@@ -194,6 +205,9 @@ class Choice:
             seen = f"column {name!r} may be the response of your system, or the expected answer"
             self.problems.append(Problem(seen, f"choose one: {choices}"))
 
+    def _items(self, column: str) -> list[object]:
+        return [*_items(self._values.get(column, ()))]
+
     def _to_reference(self, name: str, why: str) -> None:
         if name == self._columns.get("response"):
             self.fields["response"] = ""
@@ -224,13 +238,22 @@ def _items(values: Iterable[object]) -> Iterator[object]:
 
 
 def _is_worded(value: object) -> bool:
-    return not isinstance(value, bool | int | float) and str(value).strip() not in ("0", "1")
+    """Whether a value can be a question or an answer: not a mark or a share."""
+    return not isinstance(value, bool) and not _SHARE.fullmatch(str(value).strip())
 
 
-def _file_name(values: Sequence[object]) -> str | None:
-    """Return the first of values that are all names of files or ids, or None."""
-    items = list(_items(values))
-    if not all(isinstance(item, str) and _FILE.fullmatch(item) for item in items):
+def _is_passage(item: object, name: str) -> bool:
+    text, is_vague = str(item), plain_name(name) in _VAGUE
+    if is_object(item):
+        return not is_vague or bool((read_document(item) or {}).get("text"))
+    is_long = len(text) > 30 or text.count(" ") > 2 or not is_vague
+    return isinstance(item, str) and is_long and not is_number(text) and "://" not in text[:8]
+
+
+def _file_name(items: Sequence[object], is_weak: bool) -> str | None:
+    """Return the first of items that are all names of files or ids, or None."""
+    blanks = 4 if is_weak else 0
+    if not all(isinstance(i, str) and _FILE.fullmatch(i) and i.count(" ") <= blanks for i in items):
         return None
     return next(map(str, items), None)
 
@@ -243,6 +266,8 @@ def _are_ids(values: Sequence[object]) -> bool:
             return all(isinstance(grade, int | float) for grade in item.values())
         text = str(item)
         is_short = len(text) <= LONGEST_ID and "\n" not in text and text.count(" ") < MOST_WORDS
-        return isinstance(item, str | int | Shown) and is_short
+        is_phrase = "," in text and " " in text.replace(", ", ",")
+        return isinstance(item, str | int | Shown) and is_short and not is_phrase
 
-    return all(map(is_id, _items(values)))
+    items = [*_items(values)]
+    return all(map(is_id, items)) and any(str(item).casefold() not in _MARKS for item in items)

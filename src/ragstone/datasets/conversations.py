@@ -8,7 +8,15 @@ from itertools import chain, islice
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from ragstone._internal.documents import KNOWN_ROLES, PART_OF, ROLES, TOOLS, role_of, text_of
+from ragstone._internal.documents import (
+    KNOWN_ROLES,
+    PART_OF,
+    ROLES,
+    TOOLS,
+    read_document,
+    role_of,
+    text_of,
+)
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.text import count
 from ragstone.datasets import values as cells
@@ -26,6 +34,7 @@ class Turn:
     query: str
     history: Sequence[Mapping[str, str]]
     response: str | None = None
+    tools: list[str] = field(default_factory=list[str])  # what tools returned, such as documents
     fields: dict[str, object] = field(default_factory=dict[str, object])
 
 
@@ -37,7 +46,6 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
     """Return the turns of a conversation; only the last one may have no response."""
     turns: list[Turn] = []
     early: list[dict[str, object]] = []  # after an answer, fields belong to the next question
-    tools: list[str] = []  # what tools returned, such as retrieved texts
     said: list[Mapping[str, str]] = []
     for message in messages:
         role, text = role_of(message), text_of(message)
@@ -56,14 +64,25 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             if turns:
                 turns[-1].response = text
         early.append(_fields(message))
-        if role in TOOLS and text:
-            tools.append(text)
+        if role in TOOLS and text and turns and message.get("status") != "error":
+            turns[-1].tools.append(text)
         if turns and (turns[-1].response is None or (role in ROLES["response"] and text)):
-            _add_fields(turns[-1], early, tools)
-            early, tools = [], list[str]()
+            _add_fields(turns[-1], early)
+            early = []
     if turns:
-        _add_fields(turns[-1], early, tools)
+        _add_fields(turns[-1], early)
     return turns
+
+
+def _add_tools(turn: Turn) -> None:
+    returned = list[object]()
+    for text in turn.tools:
+        found = cells.spelled(text)
+        parts = [read_document(i) or {"text": i} for i in found] if is_list(found) else []
+        texts = bool(parts) and all(isinstance(part.get("text"), str) for part in parts)
+        returned += found if is_list(found) and texts else [text]
+    if returned:
+        turn.fields.setdefault("contexts", returned)
 
 
 def _fields(message: Mapping[str, object]) -> dict[str, object]:
@@ -75,7 +94,7 @@ def _fields(message: Mapping[str, object]) -> dict[str, object]:
     return {of: message[name] for of, name in names.items()}
 
 
-def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]], tools: Sequence[str]) -> None:
+def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
     for of, value in chain.from_iterable(each.items() for each in found):
         known = turn.fields.setdefault(of, value)
         if known != value and of != "contexts":
@@ -86,9 +105,6 @@ def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]], tools: Sequen
                 for given in (known, value)
             )
             turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
-    if tools and "contexts" not in turn.fields:
-        listed = [cells.spelled(text) for text in tools]
-        turn.fields["contexts"] = listed[0] if isinstance(listed[0], list) else [*tools]
 
 
 def history(value: cells.Plain) -> list[Mapping[str, str]]:
@@ -153,13 +169,18 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
     first = islice(records_in(rows), _LOOKED_AT if isinstance(rows, FileRows) else None)
     if not any(map(found_in, first)):
         return table
-    split: list[Row] = []
+    split, tools = list[Row](), 0
     for number, row in enumerate(rows, 1):
         if isinstance(row, Record) and (found := found_in(row)):
             split += _turn_rows(row, number, *found, chosen)
+            messages = messages_in(row.values[found[1]]) or ()
+            tools += any(role_of(each) in TOOLS for each in messages)
         else:
             split.append(row)
-    return replace(table, rows=split, columns=None, names=None)
+    notes = table.notes
+    if tools:
+        notes += (f"texts of tools are read as contexts: {count(tools, 'conversation')}",)
+    return replace(table, rows=split, columns=None, names=None, notes=notes)
 
 
 def _turn_rows(
@@ -186,6 +207,8 @@ def _turn_rows(
     # fields of the row are those of its only turn, or of a last question without an answer
     of_row = {of: c for of, c in fields.items() if of not in ("id", "tags") and c != column}
     of_row |= {of: names[0] for of, names in layout.ambiguous.items() if of != "tags"}
+    for turn in turns if "contexts" not in of_row else ():
+        _add_tools(turn)
     last = {**turns[-1].fields, "response": turns[-1].response}
     for of, other in of_row.items():
         if of in ("query", "history"):
@@ -287,7 +310,8 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
                 path = name
             if path and (found := _without(value, path)) is not None:
                 rest, part = found
-                record = replace(record, values={**record.values, column: rest, name: part})
+                kept = rest if plain_name(column) in _OPENED else value
+                record = replace(record, values={**record.values, column: kept, name: part})
                 break
         else:
             data = {c: cells.spelled(v) or v for c, v in record.values.items() if c in name}

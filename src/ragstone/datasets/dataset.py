@@ -168,7 +168,12 @@ class Layouts:
             elif word in cells.UNCLEAR:
                 how = f"{word} is read as text; leave it out if the value is missing"
             elif isinstance(value, Shown) and value.text != str(value.value):
-                how = "numbers and dates are read as an English Excel displays them"
+                how = "numbers and dates are read as an English Excel displays them, such as "
+                how = next((h for c, h in self._odd if (c, h[:40]) == (column, how[:40])), how)
+                how += str(value) if how.endswith(" ") else ""
+            elif word[:1] == '"' and (text := cells.decoded(word)) != word:
+                how = "texts in JSON's quotes are read without them"
+                record = replace(record, values={**record.values, column: text})
             if how:
                 self._odd.setdefault((column, how), set()).add(record.row)
         return record
@@ -181,7 +186,10 @@ class Layouts:
 
     def without_query(self, record: Record) -> str:
         given = {name: value for name, value in record.values.items() if value is not None}
-        is_tag = given.keys().isdisjoint(self.of(record).fields.values())
+        known = {
+            c for c in self.of(record).fields.values() if naming.field_of(c) or c == self.query
+        }
+        is_tag = given.keys().isdisjoint(known)
         if not self._own and is_tag and all(map(cells.is_number, given.values())):
             self.numbered.add(record.row)
         names = [*map(repr, given)]
@@ -339,7 +347,7 @@ class _Row:
                 fields[name] = value
                 self.id = str(value) if name == "id" else self.id
         for column in self._layout.conversations:
-            if self._read(column, lambda turns: turns) not in (None, "", [], {}):
+            if messages_in(self._record.values.get(column)):
                 self._wrong(column, cells.UNSPLIT)
 
         tags = self._tags()
@@ -360,7 +368,8 @@ class _Row:
 
     def _tags(self) -> dict[str, cells.Scalar]:
         tags: dict[str, cells.Scalar] = {}
-        for column in self._layout.tags:
+        others = (c for c in self._layout.conversations if self._record.values.get(c))
+        for column in (*self._layout.tags, *others):
             merged = isinstance(self._record.values.get(column), Merged)
             if not merged and (value := self._read(column, cells.tag)) is not None:
                 tags[column] = value

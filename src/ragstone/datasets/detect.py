@@ -1,5 +1,6 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
+import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -8,14 +9,14 @@ from functools import partial
 from itertools import chain, islice
 from typing import TypeGuard
 
-from ragstone._internal.documents import ROLES
+from ragstone._internal.documents import ROLES, text_of
 from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets import conversations
 from ragstone.datasets.columns import ALIASES, FIELD_OF, WEAK_OF, field_of, plain_name
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
 from ragstone.datasets.table import FIRST, FileRows, Record, Row, Table, mapped, records_in
 from ragstone.datasets.traces import traces
-from ragstone.datasets.values import decoded, object_in, spelled, split_joined
+from ragstone.datasets.values import decoded, is_number, object_in, spelled, split_joined
 
 ONLY = ".*"  # suffix of a column's name for the only part of an object
 RESPONSES = "saved responses"
@@ -68,6 +69,7 @@ _EXPECTED = ("expectations", "reference_outputs", "reference", "expected_output"
 """Columns with objects whose parts are the fields of a sample."""
 _OPENED = (*_ASKED, *_MADE, *_EXPECTED)
 _OPENED_PLAIN = frozenset(map(plain_name, _OPENED))
+_ANSWERED = re.compile("answer|response|output|reference|text")  # names of an expected answer
 _TEXTS = ("output_text", "text")  # in outputs of OpenAI's evals and of Bedrock
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "query": _within(_ASKED, "query") + _whole(_ASKED),
@@ -218,7 +220,8 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     names = _names_of(table, some)
     named = tuple(named)
     shape = _shape_of(names, some)
-    if shape is None and (inner := _unnested(some)) is not None:
+    outer = not {*names}.isdisjoint(named)
+    if shape is None and not outer and (inner := _unnested(some)) is not None:
         path, rows = inner
         note = f"one row for each of {path}"
         table = Table(rows, unit=table.unit, notes=(*table.notes, note), beside=table.beside)
@@ -263,7 +266,8 @@ def _shape_of(names: Iterable[str], rows: Sequence[Row]) -> Shape | None:
         plain |= {
             short
             for short, value in values.items()
-            if object_in(value) is not None and conversations.messages_in(value) is None
+            if object_in(value) is not None
+            if conversations.messages_in(value) is None or len(opened) > 1
         }
     known = (shape for shape in SHAPES if not (asked and shape.name == IN_PARTS))
     return next((shape for shape in known if shape.fits(plain)), None)
@@ -281,8 +285,10 @@ def _unnested(rows: Sequence[Row], path: str = "") -> tuple[str, list[Row]] | No
     )
     fields = {field_of(name) for record in records for name in record.values}
     is_large = isinstance(rows, FileRows) and not rows.is_small
-    if len(lists) != 1 or "query" in fields or is_large:
+    if "query" in fields:
         return (path, list(rows)) if path else None
+    if len(lists) != 1 or is_large:
+        return None
     name = next(iter(lists))
     inner: list[Row] = []
     for row in rows:
@@ -302,7 +308,7 @@ def _with_shape(
     # Rows that belong to another row, such as nested runs, are not samples.
     within = set(map(plain_name, shape.within))
     outer, there = array("q"), dict[str, str]()
-    filled, joined = set[str](), set[str]()
+    filled, joined, texts = set[str](), set[str](), set[str]()
     removed = dict[str, None]()
     instead = _inner_with_input(rows, within) if within else {}
     for place, row in enumerate(rows):
@@ -313,13 +319,17 @@ def _with_shape(
             opened = _open_objects(row, shape)
             there |= {plain_name(name): name for name in opened}
             filled.update(_filled(opened))
+            worded = (n for n, v in opened.items() if not is_number(text_of(v) or "0"))
+            texts.update(map(plain_name, worded))
             removed |= dict.fromkeys(opened)
             if shape.joined:
                 joined.update(name for name, value in opened.items() if _is_joined(value))
         outer.append(place)
 
     # Of the possible columns of a field, the first one with a value is used.
-    candidates = _columns_there(shape, there)
+    sure = {FIELD_OF[name] for name in there if name in FIELD_OF and name not in WEAK_OF}
+    known = _columns_there(shape, there, texts)
+    candidates = {of: c for of, c in known.items() if shape.name != IN_PARTS or of not in sure}
     picked = {
         target: there[next((name for name in known if name in filled), known[0])]
         for target, known in candidates.items()
@@ -427,14 +437,20 @@ def _open_objects(record: Record, shape: Shape) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, value in record.values.items():
         parts = object_in(value) if plain_name(name) in names else None
-        if parts is None or (shape.chat and conversations.messages_in(parts) is not None):
+        if parts is None:
             values[name] = decoded(value) if plain_name(name) in names else value
-        else:
-            values |= {f"{name}.{part}": inner for part, inner in parts.items()}
+            continue
+        is_chat = shape.chat and conversations.messages_in(parts) is not None
+        values |= {name: value} if is_chat else {}
+        if not is_chat or "messages" in parts:  # beside which there may be contexts
+            opened = ((part, inner) for part, inner in parts.items() if part != "messages")
+            values |= {f"{name}.{part}": inner for part, inner in opened}
     return values
 
 
-def _columns_there(shape: Shape, there: Iterable[str]) -> dict[str, list[str]]:
+def _columns_there(
+    shape: Shape, there: Iterable[str], texts: Collection[str]
+) -> dict[str, list[str]]:
     """Return field -> the plain names of its possible columns, if any of them is there."""
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():
@@ -443,8 +459,11 @@ def _columns_there(shape: Shape, there: Iterable[str]) -> dict[str, list[str]]:
             if column.endswith(ONLY):  # `inputs.*` is the only part of `inputs`
                 start = column.removesuffix("*")  # `inputs.`
                 parts = [name for name in there if name.startswith(start)]
-                parts = parts if "." not in "".join(parts).removeprefix(start) else []
-                known += parts if len(parts) == 1 else []
+                only = parts[0].removeprefix(start) if len(parts) == 1 else "."
+                of = FIELD_OF.get(only, target if target != "reference" else "")
+                is_answer = target == "reference" and _ANSWERED.search(only)
+                if "." not in only and parts[0] in texts and (of == target or is_answer):
+                    known += parts
             elif column in there:
                 known.append(column)
         if known:

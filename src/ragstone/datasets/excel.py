@@ -253,7 +253,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
     rows = [[_value(cell) for cell in row] for row in cells]
     for row, column, style, number in scan.styled:
         code = formats[style] if style < len(formats) else "General"
-        if code not in ("General", "@") and number.lstrip("-")[:1].isdigit():
+        if code not in ("General", "@") and re.fullmatch(r"-?\d[\d.eE+-]*", number):
             rows[row][column] = Shown(rows[row][column], code, number)
     for (row, column), error in scan.errors.items():  # which calamine returns as blanks
         rows += [[] for _ in range(len(rows), row + 1)]

@@ -21,6 +21,7 @@ _LITERAL = re.compile(  # also colors, and what fills a cell
     re.IGNORECASE | re.DOTALL,
 )
 _FOREIGN = re.compile(r"\[\$[^\]]*-(?![0-9A-F]*09\])[0-9A-F]+\].*(mmm|ddd)", re.IGNORECASE)
+LONGEST = 255  # characters of a format, as in Excel
 _TEXT = r"([^0#?.,A-Za-z/@\[\]]*)"
 _NUMBER = re.compile(_TEXT + r"(?:General|([0#,?]*?)(\.[0#]*)?(,*))" + _TEXT)
 _CLOCK = re.compile(r"\[([hns])\1*\]|([ymdhnsp])\2*|[0#?@\[a-z]")  # n is a minute
@@ -42,6 +43,14 @@ class Shown:
         """What an English Excel displays; None if that is not known."""
         if isinstance(self.value, bool):
             return str(self.value).upper()
+        if len(self.code or "") > LONGEST:
+            return None
+        try:
+            return self._text()
+        except (ArithmeticError, LookupError):  # of a hostile format
+            return None
+
+    def _text(self) -> str | None:
         literals = list[str]()
 
         def keep(found: re.Match[str]) -> str:

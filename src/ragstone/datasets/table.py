@@ -62,8 +62,8 @@ class Record:
             value = named[name]
             if value is not None and not isinstance(value, str) and (answer := answer_of(value)):
                 named[name] = answer["response"]
-                if "contexts" not in map(field_of, named):
-                    named["contexts"] = answer.get("contexts")
+                if answer.get("contexts") and "contexts" not in map(field_of, named):
+                    named["contexts"] = answer["contexts"]
         nan = tuple(name for name, v in named.items() if isinstance(v, float) and isnan(v))
         return cls(row, {**named, **dict.fromkeys(nan)}, nan=nan)
 
@@ -106,8 +106,8 @@ class Table:
     def of(cls, rows: Iterable[Sample | Model | Mapping[str, object]]) -> "Table":
         """Make a table of rows in Python; NaN, NaT and NA, which pandas has, become None."""
 
-        def native(value: object) -> object:
-            value = opened(value)
+        def native(name: str, value: object) -> object:
+            value = opened(value) if field_of(name) not in (None, "tags") else value
             if isinstance(value, Decimal):
                 return None if value.is_nan() else value
             is_nan = isinstance(value, float) and isnan(value)
@@ -119,7 +119,7 @@ class Table:
             given = dump() if callable(dump) else row
             record = row if isinstance(row, Sample) else Record.of(number, given)
             if isinstance(record, Record):
-                values = {name: native(value) for name, value in record.values.items()}
+                values = {name: native(name, value) for name, value in record.values.items()}
                 record = Record(number, values)
             records.append(record)
         return cls(records)
@@ -158,7 +158,8 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
         is_header = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
         if not is_header or max(map(len, given)) > 60:
             continue
-        if fields(given) > fields(names) or (wide == 1 and not fields(names)):
+        is_wider = len(given) > wide or fields(given) > 1
+        if (is_wider and fields(given) > fields(names)) or (wide == 1 and not fields(names)):
             seen = ", ".join(map(repr, filter(None, names)))
             raise ValueError(
                 f"the first row has only {seen}, but row {row} may be the header: "

@@ -278,6 +278,8 @@ def _rows_in(
         return rows, (f"read from the keys {', '.join(map(str, value))}",), {}
     names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
     names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
+    if not names and _asks(value):
+        return [value], ("read as one row",), {}
     if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
         return _rows_in(inner, file)
     lists = {name: value[name] for name in names} or dict(_record_lists(value))
@@ -300,7 +302,8 @@ def _rows_in(
 
 
 def _asks(row: object) -> bool:
-    return is_object(row) and "query" in map(field_of, map(str, row))
+    texts = [name for name, part in row.items() if isinstance(part, str)] if is_object(row) else []
+    return "query" in map(field_of, map(str, texts))
 
 
 _DEEPEST = 4  # objects around a list of rows
@@ -327,10 +330,17 @@ def _rows_of_mappings(value: Mapping[str, object]) -> list[object] | None:
     if is_object(trace := value.get("trace")) and is_list(value.get("observations")):
         return [trace]
     names, rows = value.get("columns"), value.get("data")
-    if is_list(names) and is_list(rows) and all(map(is_list, rows)):  # orient="split"
-        return [dict(zip(names, row, strict=False)) for row in rows if is_list(row)]
-    columns = [[*part.values()] if is_object(part) else part for part in value.values()]
-    lists = [column for column in columns if is_list(column)]
+    if is_list(names) and is_list(rows) and all(is_list(r) and len(r) == len(names) for r in rows):
+        return [
+            dict(zip(names, row, strict=True)) for row in rows if is_list(row)
+        ]  # orient="split"
+    objects = [part for part in value.values() if is_object(part)]
+    keys = [*objects[0]] if objects else []  # of rows, if orient="columns"
+    columns = [
+        [part[key] for key in keys] if is_object(part) and {*part} == {*keys} else part
+        for part in value.values()
+    ]
+    lists = [column for column in columns if is_list(column) and not any(map(is_object, column))]
     same = len(lists) == len(columns) and len(set(map(len, lists))) == 1
     if same and any(FIELD_OF.get(plain_name(name)) == "query" for name in value):
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]

@@ -168,6 +168,8 @@ def _evaluated(node: ast.expr) -> object:
             return []
         case ast.Call(args=[item], keywords=words) if {w.arg for w in words} <= {"dtype", "shape"}:
             return _evaluated(item)  # such as np.str_('a')
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="datetime"))):
+            return ast.unparse(node)
         case ast.Call(args=[], keywords=words):
             parts = {str(word.arg): _evaluated(word.value) for word in words}
             inner = parts.get("node")  # of LlamaIndex
@@ -255,6 +257,9 @@ def query(value: Plain) -> str:
     messages = items if isinstance(items, list) else []
     if messages and all(isinstance(item, dict) and "content" in item for item in messages):
         raise ValueError(UNSPLIT)
+    if isinstance(items, dict) and items:
+        path = f"{{column}}.{next(iter(items))}"
+        raise ValueError(f"this is an object; map one of its parts, such as query={path}")
     asked = text(value)
     if not asked.strip():
         raise ValueError("the query is blank; fill it in, or delete the row")
@@ -286,6 +291,11 @@ def in_field(value: object, *, ids: bool) -> object:
         raise ValueError(
             f"this is a date or time ({normalize_cell(value)}), not an id; "
             "format the column as text, and enter the id again"
+        )
+    if ids and isinstance(value, float) and math.isfinite(value) and not value.is_integer():
+        raise ValueError(
+            f"{value} has decimals, so it may be several ids with a comma or a point between them; "
+            "format the column as text, and enter the ids again"
         )
     if not isinstance(value, Shown):
         return value
@@ -390,6 +400,7 @@ def _storable(value: str) -> str:
     return value
 
 
+_PRINTED = ("page_content=", "Document(", "NodeWithScore(", "TextNode(")
 _BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")
 _GAP = re.compile(r"([,;|，、；])\s*\1")
 _NUMBERS = re.compile(r"\d+(\s+\d+)+")
@@ -506,8 +517,9 @@ def _id(item: Plain | None) -> str:
 def _document(item: Plain | None, number: int, known: Collection[str], *, ranked: bool) -> Context:
     if ranked and not isinstance(item, dict | list) and item is not None:
         return Context(id=_id(item))
-    if isinstance(item, str):
+    if isinstance(item, str) and (not item.startswith(_PRINTED) or _list_in(item) is None):
         return Context(text=item)
+    item = normalize_cell(spelled(item)) if isinstance(item, str) else item
     needed = "an id or an object with an id" if ranked else "text or an object with text"
     if (parts := cast("dict[str, Plain] | None", read_document(item, known))) is None:
         raise ValueError(f"item {number} is {kind(item)}, not {needed}")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
-from ragstone._internal.text import join_by_reason
+from ragstone._internal.text import join_by_reason, listing
 from ragstone.datasets import Dataset
 from ragstone.datasets.columns import ALIASES, mapping, misspelt
 from ragstone.errors import UsageError
@@ -56,6 +56,7 @@ class Preflight:
     metrics: tuple[Metric, ...]  # those that can score at least one row
     refused: Mapping[str, str]  # metric name -> why it cannot run
     wanted: frozenset[str]  # the Sample fields to ask the target for
+    unread: str = ""  # columns that are only tags, as the end of a message on missing fields
     notices: tuple[str, ...] = ()  # metrics without a column that is probably misspelt
     # metric name -> why a column probably has the field it would ask the target for
     doubtful: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -101,7 +102,10 @@ class Preflight:
                 doubtful[str(metric)] = absent[unclear[0]]
         hinted = {name: why for name, why in refused.items() if why in hints.values()}
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
-        return cls(ready, refused, frozenset(wanted) & gives, notices, doubtful)
+        tags = dataset.contents.tags
+        unread = f"; columns that are no field: {listing(tags, 8)} (map FIELD=COLUMN)"
+        unread = unread if tags and dataset.source.fields else ""
+        return cls(ready, refused, frozenset(wanted) & gives, unread, notices, doubtful)
 
     @property
     def certain(self) -> list[Metric]:
@@ -118,6 +122,8 @@ class Preflight:
         refused = {name: why for name, why in self.refused.items() if name in names}
         if refused or not self.metrics:
             reasons = "; ".join(join_by_reason(refused))
+            if "no row has" in reasons:
+                reasons += self.unread
             if needing_llm(plan):
                 reasons += f". To use {LLM}, set {LLM_KEY}"
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")

@@ -283,10 +283,20 @@ def _worker_setup(
     )
 
 
-def _how_read(dataset: Dataset, target: Target | None, wanted: Collection[str]) -> list[str]:
+def _notify(on_notice: Callable[[str], None] | None, notices: Iterable[str]) -> None:
+    if on_notice is not None:
+        for notice in notices:
+            on_notice(notice)
+
+
+def _how_read(
+    dataset: Dataset, target: Target | None, wanted: Collection[str], *, every: bool
+) -> list[str]:
     """Return a notice on how the columns were read, and what the target replaces; [] if none."""
     counts, lines = dataset.contents.counts, dataset.source.reading
-    replaced = [f"{of} ({count(counts[of], 'row')})" for of in sorted(wanted & counts.keys())]
+    gives = target.gives if target and every and "response" in wanted else ()
+    new = {*wanted, *(name for name in gives if name == "contexts")}
+    replaced = [f"{of} ({count(counts[of], 'row')})" for of in sorted(new & counts.keys())]
     if lines and target and replaced:
         lines.append(f"  {target.name} replaces {', '.join(replaced)}")
     return ["\n".join((f"Read {dataset.source.name}:", *lines))] if lines else []
@@ -391,12 +401,14 @@ class Evaluation:
         ready = preflight.Preflight.compare(
             metrics, dataset, judge=judge, target=target, every=self.every
         )
-        ready.check(metrics, plan)
         target = target if ready.wanted else None
+        on_notice = options.get("on_notice")
+        _notify(on_notice, _how_read(dataset, target, ready.wanted, every=self.every))
+        ready.check(metrics, plan)
         if target is not None:
             target.check(dataset.samples)
         self.judge, self.target = judge, target
-        self.metrics, self.wanted = ready.metrics, ready.wanted
+        self.metrics, self.wanted, self.unread = ready.metrics, ready.wanted, ready.unread
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         reports = options.get("reports", {})
         manifest = make_manifest(
@@ -416,13 +428,10 @@ class Evaluation:
                 plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
             idle.append(f"{preflight.llm_reason(given)}: {cost}. To avoid this, use judge=offline.")
-        if on_notice := options.get("on_notice"):
-            read = _how_read(dataset, target, ready.wanted)
-            for notice in (*read, *ready.notices, *notices, *idle):
-                on_notice(notice)
-        else:
+        if on_notice is None:
             for notice in idle:
                 warn(notice, stacklevel=3)
+        _notify(on_notice, (*ready.notices, *notices, *idle))
         self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)
@@ -511,7 +520,8 @@ class Evaluation:
         except TargetError as error:
             if self.every:
                 raise
-            why = f"The target is needed because no row has {' or '.join(sorted(self.wanted))}."
+            why = f"The target is needed because no row has {' or '.join(sorted(self.wanted))}"
+            why += f"{self.unread}."
             raise TargetError(f"{error}\n{why}") from error
         answered = scoring.ask_target(
             rows, target, wanted=self.wanted, every=self.every, concurrency=self.plan.concurrency

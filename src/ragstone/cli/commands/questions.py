@@ -316,7 +316,7 @@ def check_command(**given: Any) -> None:
         check_format(fixed.suffix)
     inputs = [given["data"], *given["docs"]]
     output.check_files(fixed, rejected, json=given["file"], html=given["html"], inputs=inputs)
-    dataset = load(given["data"], **plan.reading, **plan.selection)
+    dataset = load(given["data"], **plan.reading, **plan.selection, answers="reference")
     corpus = read_documents(given["docs"], chunk_words=given["chunk_words"])
     for note in (*dataset.source.notes, *corpus.notes):
         say(f"Note: {note}")

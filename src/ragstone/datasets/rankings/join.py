@@ -173,6 +173,9 @@ def gathered(
     return whole.part(order, places, np.bincount(numbers, weights=sizes).astype(np.int64))
 
 
+LONGEST = 4  # documents of a query whose grades may be 1, 2, 3 and 4 by chance
+
+
 @dataclass(frozen=True)
 class Judgments:
     """Grades of N documents, query after query; above 0 is relevant, 0 is judged not relevant."""
@@ -199,6 +202,15 @@ class Judgments:
         problems.raise_found()
         places = {name: place for place, name in enumerate(whole.queries)}
         grades = np.asarray(whole.values, dtype=np.float64)
+        sizes, starts = whole.spans.sizes, whole.spans.starts
+        ranks = np.arange(len(grades)) - np.repeat(starts, sizes) + 1
+        if grades.max(initial=0) > LONGEST:
+            of_query = np.lexsort((grades, np.repeat(starts, sizes)))
+            ranks -= grades[of_query].astype(ranks.dtype)
+        if not ranks.any() and sizes.max(initial=0) > LONGEST:
+            seen = "the grades of each query are 1, 2, 3 and so on, as ranks are"
+            problems.add(seen, "name the judgments, and the ranking after --ranking")
+            problems.raise_found()
         parts = whole.spans, whole.documents, whole.hashes, grades
         example = f"{whole.example}, grade {grades[0]:g}" if len(grades) else ""
         return cls(places, *parts, example, problems.mapped)

@@ -177,7 +177,7 @@ _NEEDED = {_QRELS: (0, 2, 3), _RUN: (0, 2, 4)}  # of a form: query, document, nu
 _HEADER = "or a header such as query_id,document_id"
 EXPECTED = {  # by whether it has grades
     True: f"write {_QRELS}, {_JUDGED}, {_HEADER},grade (--map adds names)",
-    False: f"write {_RUN}, {_RANKED} with rank 1 first, {_HEADER},score (--map adds names)",
+    False: f"write {_RUN}, {_RANKED} with rank 1 first, {_HEADER},rank or score (--map adds names)",
 }
 
 
@@ -297,8 +297,12 @@ def _batch(
         if number == "grade":
             wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
             fix = "use whole numbers, usually 0, 1 or 2"
+        kind = "number"
+        if number == "rank":
+            wrong = np.union1d(wrong, np.flatnonzero(values % 1))
+            kind, fix = "whole number", f"scores need a header: {_HEADER.removeprefix('or ')},score"
         for place in wrong.tolist():
-            seen = f"the {number} {quoted(written[0].text(place))} is not a number"
+            seen = f"the {number} {quoted(written[0].text(place))} is not a {kind}"
             header = "; if this is a header, --map adds names" if lines[place] == 1 else ""
             problems.add(seen, fix + header, line=int(lines[place]))
         values = values_of(values, number)
