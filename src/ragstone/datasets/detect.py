@@ -462,7 +462,7 @@ def _columns_there(
                 only = parts[0].removeprefix(start) if len(parts) == 1 else "."
                 of = FIELD_OF.get(only, target if target != "reference" else "")
                 is_answer = target == "reference" and _ANSWERED.search(only)
-                if "." not in only and parts[0] in texts and (of == target or is_answer):
+                if "." not in only and (is_answer or (of == target and parts[0] in texts)):
                     known += parts
             elif column in there:
                 known.append(column)

@@ -103,7 +103,7 @@ class Preflight:
         hinted = {name: why for name, why in refused.items() if why in hints.values()}
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
         tags = dataset.contents.tags
-        unread = f"; columns that are no field: {listing(tags, 8)} (map FIELD=COLUMN)"
+        unread = f"; columns that are only tags: {listing(tags, 8)} (map FIELD=COLUMN)"
         unread = unread if tags and dataset.source.fields else ""
         return cls(ready, refused, frozenset(wanted) & gives, unread, notices, doubtful)
 
