@@ -109,8 +109,7 @@ def test_packed_judgments(tmp_path: Path, refused: Refused, unit: bytes) -> None
 @pytest.mark.parametrize("unit", [b"q1\td1\t1\n", b"\n", b"x"])
 def test_packed_judgments_of_beir(tmp_path: Path, refused: Refused, unit: bytes) -> None:
     zst(tmp_path / "bomb.tsv.zst", unit)
-    message = refused("rank", "--qrels", "bomb.tsv.zst", "--ranking", "run")
-    assert "too much for a file of" in message
+    assert "bomb.tsv.zst" in refused("rank", "--qrels", "bomb.tsv.zst", "--ranking", "run")
 
 
 JSON = {

@@ -125,6 +125,14 @@ def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
     assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(3000)]
 
 
+def test_categories_in_lists_are_texts(tmp_path: Path) -> None:
+    kind = polars.List(polars.Categorical)
+    frame = FRAME.with_columns(polars.col("retrieved_contexts").cast(kind))
+    frame.write_parquet(tmp_path / "a.parquet")
+    contexts = load(tmp_path / "a.parquet").samples[0].contexts
+    assert contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
+
+
 def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is measured in tests/cli/test_limits.py."""
     monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: 50_000)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ragstone._internal.files import unpacked_limit
-from ragstone.datasets.frames import column_errors, text_size
+from ragstone.datasets.frames import ITEM, column_errors, text_size
 from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
 
@@ -23,7 +23,7 @@ STATE, SPLITS = "state.json", "dataset_dict.json"  # in saved folders: the data 
 LARGEST = 2**30  # bytes that a stream, or rows that are needed at once, may have in memory: 1 GiB
 AT_ONCE = 2**24  # how many bytes of columns a block has, about
 FIRST = 10  # rows of the first block; others have what fits, but at most four times the last
-ROW, VALUE = 1024, 64  # how many bytes a row, and a value in a list, need in Python, about
+ROW = 1024  # how many bytes a row needs in Python, about
 
 
 def read(file: File, limit: int | None = None) -> Table:
@@ -74,7 +74,7 @@ def unpacked_size(path: Path) -> int:
     if path.suffix.lower() != ".parquet":
         import polars  # an extra, and slow to import
 
-        return VALUE * int(scanned(path).select(polars.len()).collect().item())
+        return ITEM * int(scanned(path).select(polars.len()).collect().item())
     with path.open("rb") as file:
         end = file.seek(0, SEEK_END)
         file.seek(max(end - 8, 0))
@@ -90,7 +90,7 @@ def unpacked_size(path: Path) -> int:
             ends += [chunk.get(offset, 0) + chunk.get(length, 0) for chunk in chunks]
         if max(ends, default=0) > end - 8 - size:
             raise ValueError("it is shorter than its metadata")
-        return sum(max(column[6], VALUE * column[5]) for column in columns)
+        return sum(max(column[6], ITEM * column[5]) for column in columns)
     except (LookupError, RecursionError, StopIteration, TypeError) as error:
         raise ValueError("its metadata is damaged") from error
 
@@ -170,7 +170,7 @@ class ColumnRows(FileRows):
                 while more:
                     wanted = rows if limit is None else min(rows, limit - place)
                     frame = self._frame(path, first, wanted)
-                    size = text_size(frame, value=VALUE)
+                    size = text_size(frame)
                     self._size += size
                     if self._size > self._limit:
                         raise self._too_large(self._limit)

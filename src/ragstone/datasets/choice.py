@@ -95,6 +95,13 @@ class Choice:
         self._choose_contexts()
         self._choose_ids()
         self._choose_answers(answers)
+        texts = self._columns.get("contexts", "")
+        is_test_set = "reference" in self._known and "response" not in self._known
+        if is_test_set and (plain_name(texts) in WEAK_OF or plain_name(texts) == "contexts"):
+            self.notes.append(
+                f"column {texts!r} may have the texts that the questions were written from, which "
+                f"were not retrieved; if so, {mapping('tags', texts)}"
+            )
 
     def _take(self, of: str, names: Sequence[str]) -> None:
         names = self._merge(of, names)

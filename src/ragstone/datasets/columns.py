@@ -1,5 +1,6 @@
 """Which column of a file is which field of a Sample, and the names that fields may have."""
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +23,12 @@ _SURE: Mapping[str, str] = {
     "ground_truth_answer gt_answer reference_answer reference_answers reference_output "
     "reference_outputs reference_response reference_responses gold_answer gold_answers "
     "golden_answer golden_answers "
-    "correct_answer label_answer generation_gt erwartete_antwort respuesta_esperada "
+    "correct_answer right_answer true_answer target_answer best_answer ideal_answer "
+    "possible_answers label_answer generation_gt erwartete_antwort respuesta_esperada "
     "réponse_attendue risposta_attesa",
     "reference_claims": "expected_facts key_facts",
     "relevance": "point_ids reference_context_ids relevant_ids relevant_doc_ids gold_doc_ids "
-    "expected_doc_ids",
+    "expected_doc_ids relevant_chunk_ids expected_chunk_ids relevant_passage_ids",
     "tags": "metadata",
 }
 WEAK: Mapping[str, str] = {
@@ -38,7 +40,8 @@ WEAK: Mapping[str, str] = {
     "ranking": "doc_ids",
     "reference": "answers expected gold golden truth ideal target targets",
     "relevance": "context_doc_ids relevant_docs relevant_documents gold_doc gold_docs "
-    "reference_doc reference_docs expected_sources source_files retrieval_gt positive_ctxs qrels "
+    "reference_doc reference_docs expected_sources relevant_sources ground_truth_sources "
+    "correct_chunks source_files retrieval_gt positive_ctxs qrels "
     "relevant dok.-nr.",
 }
 """Names that have other meanings too: used if no other column is the field, and if the values fit.
@@ -85,7 +88,8 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
         matches: dict[str, list[str]] = {}
-        taken = {*chosen.values()}
+        paths = (re.split(r"\W+", path) for path in chosen.values() if re.search(r"[.[|]", path))
+        taken = {*chosen.values(), *chain.from_iterable(paths)}  # also by a part of them
         for column in (name for name in columns if name not in taken):
             plain = plain_name(column)
             if (field := FIELD_OF.get(plain)) and plain not in WEAK_OF and field not in chosen:
@@ -134,16 +138,18 @@ def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     )
 
 
-_TEXTS = ("referencecontext", "referencecontexts")  # which are not the ids in reference_context_ids
+_OTHERS = ("referencecontext", "referencecontexts", "references", "sourcedocument")
+"""Names that are almost those of a field, but mean something else."""
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
     """Return Sample field without a column -> one whose name is almost a name of the field."""
-    known = {n: field for field in missing for n in (field, *ALIASES[field]) if len(n) > 7}
+    sure = ((field, n) for field in missing for n in (field, *_SURE.get(field, "").split()))
+    known = {name: field for field, name in sure if len(name) > 7}
     found: dict[str, str] = {}
     for name in islice(names, MOST_COMPARED):
         near = nearest(name.replace(" ", "_"), known, cutoff=ALMOST)
-        if near and field_of(name) is None and plain_name(name) not in _TEXTS:
+        if near and field_of(name) is None and plain_name(name) not in _OTHERS:
             found.setdefault(known[near], name)
     return found
 

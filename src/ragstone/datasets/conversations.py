@@ -217,6 +217,8 @@ def _turn_rows(
         if (len(turns) > 1 and turns[-1].response is not None) or last.get(of) is not None:
             seen = f"{other!r} is a column, and the conversation has {len(turns)} turns"
             return problem(seen, f"write {of} into the message that it belongs to")
+    asked = fields.get("query") == column and turns[-1].response is None
+    first = len(turns) if asked and of_row.keys() & {"response", "reference", "contexts"} else 1
     left = {fields.get("id"), column, *of_row.values()}
     rest = {
         key: value
@@ -224,7 +226,7 @@ def _turn_rows(
         if key not in left and value is not None and str(value).strip()
     }
     rows: list[Row] = []
-    for place, turn in enumerate(turns, 1):
+    for place, turn in enumerate(turns[first - 1 :], first):  # the row may be of the last one
         whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
         own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
         made = {**own, "history": [*turn.history] or None, **turn.fields, **whole}

@@ -10,7 +10,7 @@ from ragstone._internal.text import one_line
 from ragstone.errors import InputError, Problem, UsageError
 
 if TYPE_CHECKING:
-    from polars import DataFrame, DataType, Series
+    from polars import DataFrame, Series
 
 
 class Frame(Protocol):
@@ -127,34 +127,22 @@ def column_errors(name: str) -> Generator[None, None, None]:
         raise InputError(name, [Problem(seen)]) from error
 
 
-def text_size(frame: "DataFrame", *, value: int = 0) -> int:
+ITEM = 64  # how many bytes an item of a list needs in Python, about
+
+
+def text_size(frame: "DataFrame") -> int:
     """Return about how many bytes the rows need; a category counts for each row that has it."""
+    return sum(map(_size, frame))
+
+
+def _size(column: "Series") -> int:
     from polars import Array, Categorical, Enum, List, Struct
 
-    def has_categories(kind: "DataType") -> bool:
-        if isinstance(kind, List | Array):
-            return has_categories(cast("DataType", kind.inner))
-        if isinstance(kind, Struct):
-            return any(has_categories(cast("DataType", part.dtype)) for part in kind.fields)
-        return isinstance(kind, Categorical | Enum)
-
-    def values_in(column: "Series") -> int:
-        kind = column.dtype
-        if isinstance(kind, Struct):
-            return sum(values_in(column.struct.field(part.name)) for part in kind.fields)
-        if not isinstance(kind, List | Array):
-            return 0
-        lengths = column.list if isinstance(kind, List) else column.arr
-        count = int(lengths.len().sum() or 0)
-        nested = isinstance(kind.inner, List | Array | Struct)
-        return count + (values_in(column.explode()) if nested else 0)
-
-    size = int(frame.estimated_size())
-    for column in frame:
-        if isinstance(column.dtype, Categorical | Enum):
-            size += int(column.cat.len_bytes().sum())
-        elif has_categories(column.dtype):
-            raise ValueError(f"column {column.name!r} has categories in lists or objects; use text")
-        if value:
-            size += value * values_in(column)
-    return size
+    if isinstance(column.dtype, Struct):
+        return sum(map(_size, column.struct.unnest()))
+    if isinstance(column.dtype, List | Array):
+        items = column.explode()
+        return ITEM * len(items) + _size(items)
+    if isinstance(column.dtype, Categorical | Enum):
+        return int(column.cat.len_bytes().sum())
+    return int(column.estimated_size())

@@ -280,6 +280,9 @@ def _rows_in(
     names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
     if not names and _asks(value):
         return [value], ("read as one row",), {}
+    if value and all(map(is_object, value.values())) and any(map(_asks, value.values())):
+        rows = [{"id": name, **row} for name, row in value.items() if is_object(row)]
+        return [*rows], (f"read from {len(rows):,} keys",), {}
     if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
         return _rows_in(inner, file)
     lists = {name: value[name] for name in names} or dict(_record_lists(value))

@@ -400,6 +400,7 @@ def _storable(value: str) -> str:
     return value
 
 
+_SCORE = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _PRINTED = ("page_content=", "Document(", "NodeWithScore(", "TextNode(")
 _BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")
 _GAP = re.compile(r"([,;|，、；])\s*\1")
@@ -528,6 +529,7 @@ def _document(item: Plain | None, number: int, known: Collection[str], *, ranked
         there = ", ".join(repr(name) for name in list(cast("Any", item))[:8]) or "no names"
         raise ValueError(f"item {number} has {missing}; it has {there}")
     score = parts.get("score")
+    score = float(score) if isinstance(score, str) and _SCORE.fullmatch(score) else score
     try:
         if isinstance(score, bool | str | list | dict):
             raise ValueError(f"the score is {kind(score)}, not a number")
