@@ -99,7 +99,7 @@ def test_bytes_that_are_not_utf8(write: Write):
     assert problems(path) == [
         (
             "line 3: byte 11 (0xf6) is not UTF-8; save the file as UTF-8 "
-            "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+            "(Excel: 'CSV UTF-8'; else: iconv -f ENCODING -t utf-8)"
         )
     ]
 

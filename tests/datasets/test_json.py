@@ -104,7 +104,10 @@ EXPECTED = (
         ),
         (
             '[{"query": "a", "id": 1}, {"query": "b", "id": "1"}]',
-            "item 2, sample 1: the id '1' is already used in item 1; give each row its own id",
+            (
+                "item 2, sample 1: the id '1' is already used in item 1; give each row its own id, "
+                "or join rows of one question"
+            ),
         ),
     ],
 )
@@ -164,7 +167,7 @@ def test_lines_are_rows_and_every_bad_one_is_reported(write: Write):
         "line 4: expected a mapping of field names to values, got a list",
         (
             "line 5: byte 12 (0xff) is not UTF-8; save the file as UTF-8 "
-            "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+            "(Excel: 'CSV UTF-8'; else: iconv -f ENCODING -t utf-8)"
         ),
         "line 6, column query: there is no query; fill it in, or delete the row",
         "line 7: invalid JSON: Extra data (column 16)",

@@ -76,8 +76,8 @@ def test_options_of_what_takes_none_are_refused(judge: str) -> None:
 
 
 def test_the_offline_judge_has_options() -> None:
-    judge = make_judge(Plan(judge="offline,threshold=0.6,base_rate=0.9"), asked=[[KIND]])
-    assert judge.name == "offline,threshold=0.6,base_rate=0.9"
+    judge = make_judge(Plan(judge="offline,threshold=0.6"), asked=[[KIND]])
+    assert judge.name == "offline,threshold=0.6"
     with pytest.raises(UsageError, match="the offline judge's threshold"):
         make_judge(Plan(judge="offline,threshold=2"))
     with pytest.raises(UnknownNameError, match=r"option of the offline judge.*threshold"):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from ragstone.judges.offline.judge import CONFLICTS, CONTRADICTED, DEFAULTS, Contradiction, Weights
+from ragstone.judges.offline.judge import CONFLICTS, CONTRADICTED, Contradiction, Weights
 from ragstone.judges.offline.matching import Features
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
@@ -25,7 +25,7 @@ RIDGE, FEW_RIDGE = 0.001, 0.03
 second is for evidence of contradictions, of which there are few."""
 MAX_FACTOR = 0.49
 """The largest factor: at the default threshold, a claim with a conflict is not supported."""
-PRIOR = DEFAULTS.base_rate
+PRIOR = 0.7  # the share of claims that is supported, for which probabilities are right
 """The share of supported claims for which the probabilities are true."""
 DECIMALS = 4
 """Decimals of the weights: the last bits may differ between machines."""

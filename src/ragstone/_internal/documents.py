@@ -52,6 +52,8 @@ def opened(value: object, depth: int = 0) -> object:
         return convert()
     is_node = hasattr(value, "node") and hasattr(value, "score")
     given = {n: getattr(value, n, None) for n in (("node", "score") if is_node else _READ)}
+    if not given.get("text") and callable(content := getattr(value, "get_content", None)):
+        given |= {"text": content(), "id_": getattr(value, "node_id", None)}  # of LlamaIndex
     parts = {n: opened(part, depth + 1) for n, part in given.items() if part is not None}
     return value if parts.keys().isdisjoint(("node", *_CONTENTS)) else parts
 
@@ -129,9 +131,11 @@ def _is_random(name: str) -> bool:
 # Messages and answers
 
 _ENDS = ("", "message", "messagechunk")
-_ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot agent gpt".split())
+_ANSWERING = frozenset(
+    "assistant ai aimessage aimessagechunk model bot chatbot agent gpt apimessage".split()
+)
 ROLES: Mapping[str, frozenset[str]] = {  # Sample field -> roles of its author in a list of messages
-    "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
+    "query": frozenset("user human humanmessage humanmessagechunk usermessage".split()),
     "response": _ANSWERING,
     "reference": _ANSWERING,
 }

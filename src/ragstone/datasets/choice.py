@@ -17,6 +17,7 @@ from ragstone.datasets.columns import (
     ambiguous,
     mapping,
     plain_name,
+    used_columns,
 )
 from ragstone.datasets.number_formats import Shown
 from ragstone.datasets.table import FIRST, FileRows, Table, records_in
@@ -86,7 +87,8 @@ class Choice:
         self._known = {*layout.fields, *layout.ambiguous}
         self._fixed = fixed
         self._weak: dict[str, list[str]] = {}
-        for name in layout.tags:
+        used = used_columns(given)
+        for name in (each for each in layout.tags if each not in used):
             if of := WEAK_OF.get(plain_name(name)):
                 self._weak.setdefault(of, []).append(name)
         for of in "query", "reference":

@@ -12,23 +12,28 @@ from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
 _SURE: Mapping[str, str] = {
     "id": "sample_id query_id qid",
-    "query": "user_input question user_question user_query user_prompt frage pregunta domanda",
+    "query": "user_input question user_question user_query user_prompt frage pregunta domanda "
+    "pytanie 質問",
     "history": "chat_history conversation_history",
-    "response": "actual_output generated_answer generated_response generated_texts llm_response "
+    "response": "actual_output actual_response agent_answer bot_answer rag_answer rag_output "
+    "chatbot_answer system_answer system_response ai_answer ai_response chatbot_antwort "
+    "ist_antwort antwort_des_systems antwort_des_chatbots respuesta_del_asistente "
+    "réponse_du_chatbot 回答 generated_answer generated_response generated_texts llm_response "
     "llm_answer model_answer model_response model_output predicted_answer bot_response",
     "contexts": "retrieved_contexts retrieved_context retrieval_context retrieved_chunks "
-    "retrieved_documents retrieved_docs retrieved_passages retrieved_contents source_documents",
-    "ranking": "results retrieved_ids retrieved_doc_ids retrieved_context_ids",
+    "retrieved_documents retrieved_docs retrieved_passages retrieved_contents source_documents "
+    "gefundene_textstellen extraits_retournés 検索結果",
+    "ranking": "results retrieved_ids retrieved_doc_ids retrieved_chunk_ids retrieved_context_ids",
     "reference": "expected_output expected_answer expected_response ground_truth ground_truths "
     "ground_truth_answer gt_answer reference_answer reference_answers reference_output "
     "reference_outputs reference_response reference_responses gold_answer gold_answers "
-    "golden_answer golden_answers "
-    "correct_answer right_answer true_answer target_answer best_answer ideal_answer "
-    "possible_answers label_answer generation_gt erwartete_antwort respuesta_esperada "
-    "réponse_attendue risposta_attesa",
+    "golden_answer golden_answers soll_antwort musterantwort respuesta_correcta "
+    "oczekiwana_odpowiedź 正解 correct_answer right_answer true_answer target_answer best_answer "
+    "ideal_answer possible_answers label_answer generation_gt erwartete_antwort "
+    "respuesta_esperada réponse_attendue risposta_attesa",
     "reference_claims": "expected_facts key_facts",
     "relevance": "point_ids reference_context_ids relevant_ids relevant_doc_ids gold_doc_ids "
-    "expected_doc_ids relevant_chunk_ids expected_chunk_ids relevant_passage_ids",
+    "expected_doc_ids gold_chunk_ids relevant_chunk_ids expected_chunk_ids relevant_passage_ids",
     "tags": "metadata",
 }
 WEAK: Mapping[str, str] = {
@@ -41,8 +46,7 @@ WEAK: Mapping[str, str] = {
     "reference": "answers expected gold golden truth ideal target targets",
     "relevance": "context_doc_ids relevant_docs relevant_documents gold_doc gold_docs "
     "reference_doc reference_docs expected_sources relevant_sources ground_truth_sources "
-    "correct_chunks source_files retrieval_gt positive_ctxs qrels "
-    "relevant dok.-nr.",
+    "correct_chunks source_files retrieval_gt positive_ctxs qrels relevant dok.-nr.",
 }
 """Names that have other meanings too: used if no other column is the field, and if the values fit.
 """
@@ -78,6 +82,12 @@ def mapping(field: str, column: str) -> str:
     return f"map {field}={shlex.quote(column)}"
 
 
+def used_columns(chosen: Mapping[str, str]) -> set[str]:
+    """Return the columns that are mapped, as a whole or in part."""
+    paths = (path for path in chosen.values() if re.search(r"[.[|]", path))
+    return {*chosen.values(), *chain.from_iterable(re.split(r"\W+", path) for path in paths)}
+
+
 @dataclass(frozen=True)
 class Layout:
     fields: Mapping[str, str]  # Sample field -> column
@@ -88,19 +98,19 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
         matches: dict[str, list[str]] = {}
-        paths = (re.split(r"\W+", path) for path in chosen.values() if re.search(r"[.[|]", path))
-        taken = {*chosen.values(), *chain.from_iterable(paths)}  # also by a part of them
+        taken = used_columns(chosen)
         for column in (name for name in columns if name not in taken):
             plain = plain_name(column)
             if (field := FIELD_OF.get(plain)) and plain not in WEAK_OF and field not in chosen:
                 matches.setdefault(field, []).append(column)
         fields = {field: column for field, column in chosen.items() if column in columns}
-        fields |= {field: names[0] for field, names in matches.items() if len(names) == 1}
-        used = {*fields.values(), *chain.from_iterable(matches.values())}
+        fields |= {of: names[0] for of, names in matches.items() if len(names) == 1 or of == "tags"}
+        unclear = {of: tuple(names) for of, names in matches.items() if of not in fields}
+        used = {*fields.values(), *chain.from_iterable(unclear.values())}
         free = [name for name in columns if name not in used]
         return cls(
             fields=fields,
-            ambiguous={field: tuple(names) for field, names in matches.items() if len(names) > 1},
+            ambiguous=unclear,
             tags=tuple(name for name in free if plain_name(name) not in _TURNS),
             conversations=tuple(name for name in free if plain_name(name) in _TURNS),
         )

@@ -319,6 +319,7 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
             data = {c: cells.spelled(v) or v for c, v in record.values.items() if c in name}
             with suppress(JMESPathError):
                 if (part := jmespath.search(name, data)) is not None:
+                    part = [each for each in part if each is not None] if is_list(part) else part
                     record = replace(record, values={**record.values, name: part})
     return record
 

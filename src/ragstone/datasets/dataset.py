@@ -110,12 +110,7 @@ class Layouts:
     """The layout of each row: of the header, or of the row's own names if there is none."""
 
     def __init__(
-        self,
-        table: Table,
-        mapped: Mapping[str, str],
-        *,
-        read_as: str,
-        queries: bool,
+        self, table: Table, mapped: Mapping[str, str], *, read_as: str, queries: bool
     ) -> None:
         self.queries = queries
         self._read_as = f" (the file is read as {read_as})" if read_as else ""
@@ -308,7 +303,8 @@ def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> I
     for _, place, name, _ in found if repeated else ():
         if name in first:
             seen = f"the id {name!r} is already used in {unit} {first[name]}"
-            yield Problem(seen, "give each row its own id", row=place, sample_id=name)
+            fix = "give each row its own id, or join rows of one question"
+            yield Problem(seen, fix, row=place, sample_id=name)
         elif name is not None and hash(name) in repeated:
             first[name] = place
 
@@ -399,13 +395,10 @@ class _Row:
 
 WORKBOOKS = (".xlsx", ".xlsm")
 LOADERS: Mapping[str, Callable[[File, int | None], Table]] = {
-    ".csv": text_files.read_csv,
-    ".tsv": text_files.read_csv,
+    **dict.fromkeys((".csv", ".tsv"), text_files.read_csv),
     ".json": text_files.read_json,
-    ".jsonl": text_files.read_json_lines,
-    ".ndjson": text_files.read_json_lines,
-    ".yaml": text_files.read_yaml,
-    ".yml": text_files.read_yaml,
+    **dict.fromkeys((".jsonl", ".ndjson"), text_files.read_json_lines),
+    **dict.fromkeys((".yaml", ".yml"), text_files.read_yaml),
     **dict.fromkeys(columnar.SUFFIXES, columnar.read),
 }
 """Suffix -> reader; workbooks are separate, because they have sheets."""
@@ -599,11 +592,7 @@ def _picked(table: Table, places: Sequence[int]) -> Table:
 
 
 def read_table(
-    path: Path,
-    *,
-    sheet: str | None = None,
-    header_row: int | None = None,
-    limit: int | None = None,
+    path: Path, *, sheet: str | None = None, header_row: int | None = None, limit: int | None = None
 ) -> tuple[File, Table]:
     is_folder = False
     with suppress(OSError, ValueError):  # which `File.at` reports

@@ -136,10 +136,7 @@ SHAPES = (  # all known shapes; the first one whose needed names a file has is u
     Shape(
         "RagaliQ test cases",
         needs=(("id",), ("name",), ("query",), ("context",), ("response",)),
-        columns={
-            "contexts": ("context",),
-            "reference_claims": ("expected_facts",),
-        },
+        columns={"contexts": ("context",), "reference_claims": ("expected_facts",)},
         joined=("contexts", "reference_claims"),
     ),
     Shape(

@@ -26,17 +26,9 @@ from ragstone.errors import UsageError, nearest
 LARGEST = 2**30  # how many bytes a workbook's parts may have together when unpacked: 1 GiB
 
 BROKEN = (  # what Python's zip and XML readers raise for a damaged, encrypted or exotic archive
-    BadZipFile,
-    EOFError,
-    ExpatError,
-    LookupError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
+    BadZipFile, EOFError, ExpatError, LookupError, OSError, OverflowError, RuntimeError, ValueError,
+    struct.error, zlib.error,
+)  # fmt: skip
 
 
 class Archive:

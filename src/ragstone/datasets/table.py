@@ -152,19 +152,21 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
         plain = set(map(plain_name, texts))  # a weak name may be a value, too
         return len(plain & FIELD_OF.keys() - WEAK_OF.keys())
 
-    wide = sum(map(bool, names))
+    wide, likely = sum(map(bool, names)), list[tuple[int, int, list[str]]]()
     for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
         given = [cell.strip() for cell in cells if isinstance(cell, str)]
-        is_header = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
-        if not is_header or max(map(len, given)) > 60:
-            continue
-        is_wider = len(given) > wide or fields(given) > 1
-        if (is_wider and fields(given) > fields(names)) or (wide == 1 and not fields(names)):
-            seen = ", ".join(map(repr, filter(None, names)))
-            raise ValueError(
-                f"the first row has only {seen}, but row {row} may be the header: "
-                f"{', '.join(map(repr, given[:5]))}; if so, use --header-row {row}"
-            )
+        known, is_wider = fields(given), len(given) > wide or fields(given) > 1
+        is_likely = (is_wider and known > fields(names)) or (wide == 1 and not fields(names))
+        is_full = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
+        if is_likely and is_full and max(map(len, given)) <= 60:
+            likely.append((known, -row, given))
+    if likely:
+        _, row, given = max(likely)
+        seen = ", ".join(map(repr, filter(None, names)))
+        raise ValueError(
+            f"the first row has only {seen}, but row {-row} may be the header: "
+            f"{', '.join(map(repr, given[:5]))}; if so, use --header-row {-row}"
+        )
     if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
         same = ", ".join(map(repr, twice))
         raise ValueError(f"two columns have the same name: {same}; rename one of them")
@@ -204,7 +206,7 @@ MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks firs
     b"\xfe\xff": "UTF-16",
 }
 _PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
-AS_UTF8 = "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+AS_UTF8 = "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f ENCODING -t utf-8)"
 
 
 def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:

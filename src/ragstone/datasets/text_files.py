@@ -170,10 +170,9 @@ def read_json(file: File, _limit: int | None = None) -> Table:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and (several := _several(text)):
-            lines, objects = zip(*several, strict=True)
-            records = [Record.of(line, item) for line, item in zip(lines, objects, strict=True)]
-            return Table(records, unit="line", notes=("objects one after the other",))
+        if error.msg == "Extra data" and (objects := _several(text)):
+            records = [Record.of(number, item) for number, item in enumerate(objects, 1)]
+            return Table(records, unit="item", notes=("objects one after the other",))
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
         raise file.refused(seen, line=error.lineno) from error
     except ValueError as error:
@@ -188,19 +187,16 @@ def read_json(file: File, _limit: int | None = None) -> Table:
 _BLANKS = re.compile(r"\s*")
 
 
-def _several(text: str) -> list[tuple[int, object]]:
-    """Return JSON objects written one after the other, each with its line, or []."""
-    found: list[tuple[int, object]] = []
-    at, before, line = 0, 0, 1
+def _several(text: str) -> list[object]:
+    """Return JSON objects written one after the other, or []."""
+    found, at = list[object](), 0
     while (blanks := _BLANKS.match(text, at)) and (at := blanks.end()) < len(text):
-        line += text.count("\n", before, at)
-        before = at
         try:
             value, at = DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return []
-        found.append((line, value))
-    return found if all(is_object(value) for _, value in found) else []
+        found.append(value)
+    return found if all(map(is_object, found)) else []
 
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:

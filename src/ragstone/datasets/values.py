@@ -78,14 +78,8 @@ _POSTGRES = re.compile(  # an array, such as {a,"b c"}
     r"""\{(?:(?:"(?:[^"\\]|\\["\\])*"|(?!NULL[,}])[^\s'",:{}\\]+)(?:,(?!\})|(?=\})))*\}"""
 )
 _UNPARSED = (
-    LookupError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    TokenError,
-    TypeError,
-    ValueError,
-)
+    LookupError, MemoryError, RecursionError, SyntaxError, TokenError, TypeError, ValueError,
+)  # fmt: skip
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"{},]+)', re.DOTALL)
 _QUOTED = re.compile(r"\[\s*[“”„‘‚«»‹›](.*)[“”‘’«»‹›]\s*\]", re.DOTALL)
 _NEXT_QUOTE = re.compile(r"[“”‘’«»‹›]\s*,\s*[“”„‘‚«»‹›]")
@@ -408,9 +402,11 @@ _NUMBERS = re.compile(r"\d+(\s+\d+)+")
 _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
 
-NOT_GIVEN = frozenset(("nan", "NaN", "None", "NaT", "<NA>"))  # as pandas writes missing values
-UNCLEAR = NOT_GIVEN | {"null", "NULL", "N/A", "n/a", "#N/A"}
-_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))  # in any case; in quotes they are ids
+NOT_GIVEN = frozenset("nan NaN None NaT <NA> \\N (null) [NULL]".split())  # of pandas and SQL
+UNCLEAR = NOT_GIVEN | {"null", "NULL", "N/A", "n/a", "#N/A", "#NV"}
+_MISSING = frozenset(
+    "nan none null n/a na \\n (null) [null]".split()
+)  # in any case; in quotes they are ids
 _DASHES = frozenset("-–—")
 
 

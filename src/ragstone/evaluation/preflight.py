@@ -57,7 +57,6 @@ class Preflight:
     refused: Mapping[str, str]  # metric name -> why it cannot run
     wanted: frozenset[str]  # the Sample fields to ask the target for
     unread: str = ""  # columns that are only tags, as the end of a message on missing fields
-    notices: tuple[str, ...] = ()  # metrics without a column that is probably misspelt
     # metric name -> why a column probably has the field it would ask the target for
     doubtful: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -100,12 +99,10 @@ class Preflight:
             wanted |= fields
             if target and not every and (unclear := sorted(fields & absent.keys())):
                 doubtful[str(metric)] = absent[unclear[0]]
-        hinted = {name: why for name, why in refused.items() if why in hints.values()}
-        notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
         tags = dataset.contents.tags
         unread = f"; columns that are only tags: {listing(tags, 8)} (map FIELD=COLUMN)"
         unread = unread if tags and dataset.source.fields else ""
-        return cls(ready, refused, frozenset(wanted) & gives, unread, notices, doubtful)
+        return cls(ready, refused, frozenset(wanted) & gives, unread, doubtful)
 
     @property
     def certain(self) -> list[Metric]:

@@ -72,6 +72,7 @@ class RankingEvaluation:
         *,
         name: str | None = None,
         rows: bool = True,
+        several: bool = False,
     ) -> Run:
         """Without `rows`, scores are only summed, and the run has only the worst rows."""
         columns, problems = self.plan.columns, Problems(ranking)
@@ -85,7 +86,8 @@ class RankingEvaluation:
                 break
         problems.raise_found()
         unknown, missing = list(queries.unknown), queries.missing
-        for field in columns.keys() - problems.mapped - set(self.judgments.mapped):
+        unused = columns.keys() - problems.mapped - set(self.judgments.mapped)
+        for field in () if several else unused:  # it may be for another ranking
             where = f"neither {self.source.name} nor {ranking.name} has this column"
             raise UsageError(f"map {field}={columns[field]} has no effect: {where}")
         judged = len(self.judgments)

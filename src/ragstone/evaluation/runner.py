@@ -431,7 +431,7 @@ class Evaluation:
         if on_notice is None:
             for notice in idle:
                 warn(notice, stacklevel=3)
-        _notify(on_notice, (*ready.notices, *notices, *idle))
+        _notify(on_notice, (*notices, *idle))
         self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)

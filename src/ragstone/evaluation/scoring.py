@@ -352,10 +352,10 @@ def ask_target(
                 raise
             failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
             answer = Answer({}, dict.fromkeys(missing, failure))
-        row = add_answer(row, validate_answer(answer, missing), every=every)
-        if every and "response" in missing and "contexts" in target.gives - missing:
-            row = replace(row, sample=row.sample.model_copy(update={"contexts": None}))
-        return row
+        answer = validate_answer(answer, missing)
+        if every and "response" in missing and "contexts" in target.gives:  # or of another answer
+            answer = replace(answer, fields={"contexts": None, **answer.fields})
+        return add_answer(row, answer, every=every)
 
     return worker_pool(rows, ask, concurrency=concurrency)
 

@@ -157,5 +157,5 @@ class Contains(Metric):
         if claims is None:  # one accepted answer is enough
             expected, found = (found or expected)[:1], found[:1]
         detail = {"expected": len(expected), "found": len(found)}
-        notes = sample.reference_note(expected[0], read=claims is None)
+        notes = sample.reference_note(expected[0], read=claims is None) if found else ()
         return Score.scored(len(found) / len(expected), detail=detail).noted(notes)

@@ -390,7 +390,7 @@ def sample_columns(run: Run, name: str) -> list[Column]:
     ]
     if info.family == "retrieval":
         columns.append(Column("ground_truth_ids", 26, _relevant))
-        columns.append(Column("retrieved_ids", 30, lambda row: join_ids(row.sample.ranked_ids)))
+        columns.append(Column("retrieved_ids", 30, _retrieved))
     else:
         columns += _text_columns(info.needs)
     columns.append(Column("score", 10, lambda row: row.scores[name].value, "score"))
@@ -484,9 +484,14 @@ def _blame(row: Row) -> Value:
     return "\n".join(lines) or None
 
 
+def _retrieved(row: Row) -> Value:
+    return None if row.sample.ranked is None else join_ids(row.sample.ranked_ids)
+
+
 def _relevant(row: Row) -> Value:
-    grades = row.sample.relevance or {}
-    return join_ids([each for each, grade in grades.items() if grade > 0])
+    grades = row.sample.relevance
+    relevant = [each for each, grade in (grades or {}).items() if grade > 0]
+    return None if grades is None else join_ids(relevant)
 
 
 _CLAIM_WIDTHS = {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}

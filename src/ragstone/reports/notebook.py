@@ -15,6 +15,7 @@ from ragstone._internal.files import check_writable
 from ragstone._internal.notebook import in_notebook, show_html
 from ragstone._internal.text import count, listing, one_line
 from ragstone.datasets import samples_of
+from ragstone.datasets.columns import field_of
 from ragstone.datasets.frames import frame_in, library_of, rows_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import difference_grid, verdict
@@ -48,7 +49,8 @@ def join(run: Run, given: Any) -> Any:
     rows: dict[object, Row] = {row.sample.id: row for row in run.rows}
     keys: list[object] = [sample.id for sample in data.samples]
     labels: Any = getattr(run.given, "index", None) if library == "pandas" else None
-    if labels is not None and labels.is_unique and {*labels} <= {*given.index}:
+    has_ids = any(field_of(str(name)) == "id" for name in given.columns) or "id" in plan.columns
+    if labels is not None and not has_ids and labels.is_unique and {*labels} <= {*given.index}:
         rows, keys = dict(zip(labels, rows.values(), strict=True)), list(given.index[data.places])
 
     # Both may be mere numbers of rows, so the texts must be the same.

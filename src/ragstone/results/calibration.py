@@ -25,7 +25,7 @@ from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats import labels as stats
 from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
 from ragstone.types.claim import Label as Verdict
-from ragstone.types.config import Manifest
+from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import EPSILON
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
@@ -297,7 +297,10 @@ class Calibration(FrozenModel):
         Another run of the same file of answers counts as this one. A new run is not stored yet.
         """
         answers = _answers(manifest)
-        if self.run == manifest.run_id or (answers is not None and answers == self.fingerprint):
+        rescored = manifest.identity.get(ORIGIN)  # the same answers
+        if self.run in (manifest.run_id, rescored) or (
+            answers is not None and answers == self.fingerprint
+        ):
             return None
         run = "last" if is_new else manifest.run_id
         this = "the new run" if is_new else f"run {run}"

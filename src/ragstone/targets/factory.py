@@ -78,7 +78,7 @@ def as_function(target: object) -> object:
         return target
     if hasattr(target, "walk") and hasattr(target, "inputs"):
         return _run_of(target)
-    if hasattr(target, "chat") and hasattr(target, "reset"):
+    if hasattr(target, "chat") and hasattr(target, "reset") and not hasattr(target, "query"):
         return _chat_of(target)
     return getattr(target, "query", getattr(target, "retrieve", target))
 

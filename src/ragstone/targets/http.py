@@ -80,12 +80,15 @@ def parse_events(content: bytes) -> list[str]:
     return events
 
 
-def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
+def parse_fields(
+    content: bytes, paths: Mapping[str, str], relevant: Collection[str] = (), *, stream: bool
+) -> dict[str, object]:
     if stream:
         events = parse_events(content)
         whole = [*paths.items()] == [("response", "@")]
         data = [] if whole else [_event(event) for event in events]
-        return {field: _streamed(field, path, events, data) for field, path in paths.items()}
+        found = {field: _streamed(field, path, events, data) for field, path in paths.items()}
+        return {field: parse_field(field, value, relevant) for field, value in found.items()}
     try:
         data: object = json.loads(content, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
@@ -93,9 +96,9 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
         raise malformed(f"the reply is not valid JSON: {seen}") from error
     fields: dict[str, object] = {}
     for field, path in paths.items():
-        if (found := _search(field, data, path)) is None:
+        if (value := _search(field, data, path)) is None:
             raise malformed(_absence(data, path))
-        fields[field] = parse_field(field, found)
+        fields[field] = parse_field(field, value, relevant)
     return fields
 
 
@@ -173,7 +176,7 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
     if not (pieces := [piece for piece in found if piece is not None]):
         raise malformed(f"no event of the reply has a value at {path!r}")
     if field != "response":
-        return parse_field(field, pieces[-1])
+        return pieces[-1]
     if other := [piece for piece in pieces if not isinstance(piece, str)]:
         raise malformed(f"expected text in each event of the response, got {_excerpt(other[0])}")
     return joined(cast("list[str]", pieces), _NEW.format(path))
@@ -363,7 +366,8 @@ class HttpTarget(Target):
                     body=spec.fill(call.body, values),
                 )
                 stream = call.stream is not None
-                function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)
+                asked = {**call.reply}, tuple(sample.relevance or ())
+                function = partial(parse_fields, reply.content, *asked, stream=stream)
                 fields |= await parse(reply.content, function)
                 calls.append(TargetCall(name, reply.latency_ms))
             except CallError as error:

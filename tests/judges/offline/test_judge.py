@@ -516,28 +516,17 @@ def test_the_probability_is_the_logistic_function_times_the_factors_of_conflicts
     assert weights.probability(features, ["figure", "name"]) == pytest.approx(0.12 * likely)
 
 
-def test_another_base_rate_changes_the_odds():
-    weights = Weights(
-        {"coverage": 2.0, "anywhere": 0.5, "first_person": -3.0}, 0.0, {"name": 0.4}, {}
-    )
-    assert weights.probability(Features(), base_rate=0.5) == pytest.approx(3 / 10)
-    # odds 1/4 times (9/1) / (7/3)
-    odds = 0.25 * 27 / 7
-    found = weights.probability(Features(), ["name"], base_rate=0.9)
-    assert found == pytest.approx(odds / (1 + odds))
-
-
-async def test_threshold_and_base_rate_are_options():
+async def test_the_threshold_is_an_option():
     question = VerifyClaims(
         claims=("The red lamp is in Oslo.",), contexts=("The red lamp stands in the hall.",)
     )
     names, labels = [], []
-    for options in ({}, {"threshold": "0.05"}, {"base_rate": "0.99"}):
+    for options in ({}, {"threshold": "0.05"}):
         judge = OfflineJudge(OfflineSettings.of(options))
         names.append(judge.name)
         labels.append((await judge.answer(question)).value[0].label)
-    assert names == ["offline", "offline,threshold=0.05", "offline,base_rate=0.99"]
-    assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED, Label.SUPPORTED]
+    assert names == ["offline", "offline,threshold=0.05"]
+    assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED]
 
 
 def test_weights_of_other_features_are_refused():

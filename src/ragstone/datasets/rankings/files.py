@@ -130,7 +130,9 @@ class LineReader:
             value: object = from_json(first, allow_partial=True)
         except ValueError:
             value = None
-        if is_object(value) and all(is_object(each) or is_list(each) for each in value.values()):
+        names = {"query_id", self._field, *self._columns.values()}
+        parts = value.values() if is_object(value) and names.isdisjoint(value) else [None]
+        if is_object(value) and all(is_object(each) or is_list(each) for each in parts):
             self._problems.unit = "query"
             content = b"".join(iter(lambda: stream.read(AT_ONCE), b""))
             try:

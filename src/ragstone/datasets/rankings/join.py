@@ -204,10 +204,10 @@ class Judgments:
         grades = np.asarray(whole.values, dtype=np.float64)
         sizes, starts = whole.spans.sizes, whole.spans.starts
         ranks = np.arange(len(grades)) - np.repeat(starts, sizes) + 1
-        if grades.max(initial=0) > LONGEST:
+        if problems.may_be_ranks and grades.max(initial=0) > LONGEST:
             of_query = np.lexsort((grades, np.repeat(starts, sizes)))
             ranks -= grades[of_query].astype(ranks.dtype)
-        if not ranks.any() and sizes.max(initial=0) > LONGEST:
+        if problems.may_be_ranks and not ranks.any() and sizes.max(initial=0) > LONGEST:
             seen = "the grades of each query are 1, 2, 3 and so on, as ranks are"
             problems.add(seen, "name the judgments, and the ranking after --ranking")
             problems.raise_found()

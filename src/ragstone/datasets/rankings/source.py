@@ -375,11 +375,13 @@ def resolve_column(
 def resolve_columns(
     mapped: Mapping[str, str], present: Sequence[str], problems: "Problems", *, graded: bool
 ) -> dict[str, str]:
-    """Return field -> column: the ids, then the grade, or the score and the rank if any."""
+    """Return field -> column: the ids, then the grade, or the score or the rank if any."""
     numbers = ("grade",) if graded else ("rank",) if "rank" in mapped else ("score", "rank")
     columns: dict[str, str] = {}
     try:
         for field in ("query_id", "document_id", *numbers):
+            if "score" in columns:  # which goes before a rank
+                break
             name = resolve_column(field, mapped, present, problems.mapped)
             if name is None and field not in ("score", "rank"):
                 seen = f"no column found for {field} among {listing(present)}"
@@ -404,6 +406,7 @@ class Problems:
     def __init__(self, path: Path) -> None:
         self.name, self._path = path.name, path
         self.unit = "row" if path.suffix.lower() in TABLES else "line"
+        self.may_be_ranks = False  # three columns without names
         self.notes: list[str] = []
         self.mapped: set[str] = set()  # fields that have the name in the file that `map` gives
         self._found: list[Problem] = []

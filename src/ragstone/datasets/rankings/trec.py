@@ -202,6 +202,7 @@ def read(
     path: Path, line: bytes, problems: Problems, on_read: OnRead | None = None, *, graded: bool
 ) -> Iterator[Batch]:
     form = _form_of(line, problems, graded=graded)
+    problems.may_be_ranks = form == _JUDGED
     number = "grade" if graded else "rank" if form == _RANKED else "score"
     needed, least = _NEEDED.get(form, (0, 1, 2)), len(form.split())
     most = sys.maxsize if form in (_RUN, _NOTED) else least

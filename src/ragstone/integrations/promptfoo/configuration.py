@@ -351,8 +351,12 @@ class _File(_Form):
         default = _merged({} if written is None else written, {})
         if tests is None or is_list(tests):
             tests = [_merged(each, _object(default)) for each in tests or [{}]]
-        systems = _listed(keys.get("providers", keys.pop("targets", None)))  # two names of one key
-        providers = [_object(each).get("id", each) for each in systems]
+        systems = keys["providers"] if "providers" in keys else keys.pop("targets", None)
+        plain = {"id", "label"}  # other keys may change what a provider returns
+        providers = [
+            each["id"] if is_object(each) and {"id"} <= each.keys() <= plain else each
+            for each in _listed(systems)
+        ]
         texts = {"prompts": _listed(keys.get("prompts")), "providers": providers}
         return {**keys, **texts, "defaultTest": default, "tests": tests}
 

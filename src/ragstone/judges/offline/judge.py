@@ -148,7 +148,6 @@ class OfflineSettings(JudgeOptions):
     judge: ClassVar[str] = "the offline judge"
 
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which it is supported
-    base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7  # the known share of supported claims
 
 
 DEFAULTS = OfflineSettings()
@@ -222,9 +221,7 @@ def _verdict(claim: ClaimText, index: ContextIndex, settings: OfflineSettings) -
         return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=0.5)
     match = match_claim(claim, index)
     conflicts: Mapping[str, str] = find_conflicts(claim, match, index) if match else {}
-    probability = read_weights().probability(
-        compute_features(claim, match), conflicts, settings.base_rate
-    )
+    probability = read_weights().probability(compute_features(claim, match), conflicts)
     label, reason = Label.SUPPORTED, None
     if probability < settings.threshold:
         label, reason = Label.NOT_ENOUGH_INFO, _missing_words(claim, match)
@@ -333,23 +330,15 @@ class Weights:
     factors: Mapping[str, float]  # kind of conflict -> what multiplies the probability; below 0.5
     evidence: Mapping[str, float]  # of a contradiction, in its order; the constant term is last
 
-    def probability(
-        self,
-        features: Features,
-        conflicts: Iterable[str] = (),
-        base_rate: float = DEFAULTS.base_rate,
-    ) -> float:
-        # Sums have one order, so that every machine returns the same bits. Another base rate
-        # changes the odds by the ratio of the odds of the rates.
+    def probability(self, features: Features, conflicts: Iterable[str] = ()) -> float:
+        # Sums have one order, so that every machine returns the same bits.
         total = self.offset
         for weight, feature in zip(self.features.values(), features, strict=True):
             total += weight * feature
         found = 1 / (1 + exp(-total))
         for kind in conflicts:
             found *= self.factors[kind]
-        usual = DEFAULTS.base_rate
-        ratio = base_rate / (1 - base_rate) / (usual / (1 - usual))
-        return ratio * found / (1 - found + ratio * found)
+        return found
 
     def contradiction(self, found: Contradiction) -> float:
         *weights, total = self.evidence.values()
