@@ -416,3 +416,15 @@ def test_a_call_that_cannot_depend_on_the_row_is_an_error(tmp_path, body, messag
     rows = [{**row, "topic": "a"} for row in data(3)]
     with pytest.raises(TargetError, match=re.escape(message)):
         evaluate(rows, target=target, metrics="faithfulness")
+
+
+@pytest.mark.parametrize(
+    ("answered", "kept"),
+    [({"answer": "new", "contexts": ["new"]}, ["new"]), ("new", None)],
+)
+def test_contexts_of_another_answer_are_not_kept(answered: object, kept: list[str] | None) -> None:
+    row = {"query": "q?", "response": "old", "contexts": ["old"], "reference": "new"}
+    run = evaluate([row], metrics="exact_match", target=lambda _query: answered)
+    contexts = run.rows[0].sample.contexts
+    assert (contexts and [each.text for each in contexts]) == kept
+    assert run.rows[0].sample.response == "new"

@@ -703,3 +703,52 @@ def test_a_grade_too_large_for_a_number_is_reported_with_its_document(
     known = written(tmp_path, "qrels.jsonl", '{"query_id": "q0", "relevance": ["a"]}\n' + line)
     with pytest.raises(InputError, match=r"line 2: the grade 10+… of document a is not a finite"):
         RankingEvaluation.of(known, Plan(metrics=("mrr",)))
+
+
+RANKS = "q1\ta\t1\nq1\tb\t2\nq1\tc\t3\nq1\td\t4\nq1\te\t5\n"
+
+
+def test_a_ranking_is_not_read_as_judgments(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match="the grades of each query are 1, 2, 3 and so on, as ranks"
+    ):
+        evaluated(tmp_path, RANKS, RANKS)
+    judged = "".join(f"q1 0 {name} {grade}\n" for grade, name in enumerate("abcde", 1))
+    assert values(evaluated(tmp_path, judged, RANKS)) == {"q1": 1.0}
+
+
+def test_shares_are_not_read_as_ranks(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"the rank 0\.9 is not a whole number; scores need a header"
+    ):
+        evaluated(tmp_path, run="q1\tb\t1\nq1\ta\t0.9\n")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_a_score_goes_before_a_rank(tmp_path: Path, name: str) -> None:
+    columns = {
+        "query_id": ["q1"] * 2,
+        "document_id": ["b", "a"],
+        "rank": [1, 2],
+        "score": [0.1, 0.9],
+    }
+    frame = pl.DataFrame(columns)
+    frame.write_parquet(tmp_path / name) if name == "a.parquet" else frame.write_csv(
+        tmp_path / name
+    )
+    evaluation = RankingEvaluation.of(
+        written(tmp_path, "qrels", QRELS), Plan(metrics=("mrr",), k=5), missing="skip"
+    )
+    run = evaluation.run(tmp_path / name)
+    assert values(run)["q1"] == 1.0
+    note = "read: query q1, document a, grade 1; ranked: query q1, document b"
+    assert run.manifest.source.notes[0] == note
+
+
+def test_a_mapping_may_be_for_one_of_several_rankings(tmp_path: Path) -> None:
+    plan = Plan(metrics=("mrr",), k=5, columns={"score": "s"})
+    evaluation = RankingEvaluation.of(written(tmp_path, "qrels", QRELS), plan, missing="zero")
+    run = written(tmp_path, "run", RUN)
+    assert len(evaluation.run(run, several=True).rows) == 2
+    with pytest.raises(UsageError, match="map score=s has no effect"):
+        evaluation.run(run)

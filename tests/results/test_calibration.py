@@ -15,6 +15,7 @@ from ragstone.results.calibration import MIN_ROWS, Calibration, load_calibration
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
+from ragstone.types.config import ORIGIN
 from ragstone.types.gate import Gate
 from ragstone.types.label import HumanLabel
 from ragstone.types.score import ALL_SUPPORTED, Score
@@ -138,6 +139,12 @@ def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
     calibrated, again = run().calibrate(labels(70), "mine"), run(run_id="c")
     calibrated.check(again.manifest)
     assert corrected(calibrated, again) == corrected(calibrated, run())
+
+
+def test_a_run_scored_again_has_the_labels_of_its_answers() -> None:
+    mine, again = run(target="rag"), run(run_id="c", target="rag").manifest
+    identity = {**again.identity, ORIGIN: mine.manifest.run_id}
+    mine.calibrate(labels(70), "mine").check(again.model_copy(update={"identity": identity}))
 
 
 def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> None:

@@ -672,3 +672,14 @@ async def test_other_rows_go_on_while_a_large_reply_is_parsed(
     async with standard(faulty.url) as rag:
         answer = await rag.ask(Sample(id="1", query="?"), frozenset({"response"}))
     assert answer.fields["response"] == "x" * LARGE
+
+
+@pytest.mark.parametrize("relevant", [True, False])
+def test_a_random_id_counts_if_relevant_ids_are_like_it(relevant: bool) -> None:
+    name = "9f0c2b1e-6d3a-4c58-8f11-2b7a4e90c3d5"
+    item = {"id": name, "text": "t", "metadata": {"source": "f.pdf"}}
+    ids = ["3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10"] if relevant else ["f.pdf"]
+    found = parse_fields(
+        json.dumps({"docs": [item]}).encode(), {"contexts": "docs"}, ids, stream=False
+    )
+    assert [each.id for each in found["contexts"]] == [name if relevant else "f.pdf"]  # type: ignore[attr-defined]

@@ -159,7 +159,7 @@ def role_of(message: Mapping[str, object]) -> str:
     role = next((named[name] for name in _ROLES if name in named), None)
     if isinstance(role, str):
         return role.casefold()
-    kind = named.get("type")
+    kind = named.get("type", message.get("type"))
     return kind.casefold() if isinstance(kind, str) and kind.casefold() in KNOWN_ROLES else ""
 
 

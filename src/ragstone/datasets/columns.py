@@ -63,7 +63,6 @@ CONVERSATIONS = ("messages", "conversation", "conversations", "turns")  # a row 
 MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
 ALMOST = 0.87  # similarity of names: `respnse` is a response; `response_id` and `content` are not
 
-
 FIELD_OF = by_name(ALIASES)  # plain name -> Sample field
 WEAK_OF: Mapping[str, str] = {
     plain_name(name): field for field, names in WEAK.items() for name in names.split()
@@ -102,7 +101,8 @@ class Layout:
         for column in (name for name in columns if name not in taken):
             plain = plain_name(column)
             if (field := FIELD_OF.get(plain)) and plain not in WEAK_OF and field not in chosen:
-                matches.setdefault(field, []).append(column)
+                names = matches.setdefault(field, [])
+                names.insert(0 if plain == field else len(names), column)
         fields = {field: column for field, column in chosen.items() if column in columns}
         fields |= {of: names[0] for of, names in matches.items() if len(names) == 1 or of == "tags"}
         unclear = {of: tuple(names) for of, names in matches.items() if of not in fields}

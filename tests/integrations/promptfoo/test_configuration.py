@@ -214,6 +214,8 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
 @pytest.mark.parametrize(
     ("config", "said"),
     [
+        ({"providers": [{"id": "echo", "transform": "output[0]"}]}, "providers: must be text"),
+        ({"targets": ["openai:gpt-4o"]}, "targets: is not supported"),
         ({"scenarios": []}, "scenarios: is not supported"),
         ({"tests": "file://tests.csv"}, "tests: must be a list, got 'file://tests.csv'"),
         ({"tests": {"vars": TEST["vars"]}}, "tests: must be a list"),
