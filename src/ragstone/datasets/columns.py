@@ -42,14 +42,14 @@ WEAK: Mapping[str, str] = {
     "antwort respuesta réponse risposta",
     "contexts": "context documents docs passages chunks ctxs sources evidence kontext kontexte "
     "contexto contexte contesto",
-    "ranking": "doc_ids",
+    "ranking": "doc_ids gefundene_dokumente gefundene_dokumentnummern documents_retrouvés",
     "reference": "answers expected gold golden truth ideal target targets",
     "relevance": "context_doc_ids relevant_docs relevant_documents gold_doc gold_docs "
     "reference_doc reference_docs expected_sources relevant_sources ground_truth_sources "
-    "correct_chunks source_files retrieval_gt positive_ctxs qrels relevant dok.-nr.",
+    "correct_chunks source_files retrieval_gt positive_ctxs qrels relevant dok.-nr. soll_dokument "
+    "relevante_dokumente relevante_dokumentnummern documents_de_référence documentos_relevantes",
 }
-"""Names that have other meanings too: used if no other column is the field, and if the values fit.
-"""
+"""Names that have other meanings too: used if no other column is the field and the values fit."""
 ALIASES: Mapping[str, tuple[str, ...]] = {
     field: (*names.split(), *WEAK.get(field, "").split()) for field, names in _SURE.items()
 }
