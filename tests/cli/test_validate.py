@@ -123,7 +123,7 @@ MEANT = {
 @given(columns=st.sets(st.sampled_from(sorted(MEANT))), name=st.sampled_from(sorted(catalogue())))
 def test_run_accepts_what_validate_says_can_run(judge: str, columns: set[str], name: str) -> None:
     row = {"query": "q", **{column: MEANT[column] for column in columns}}
-    dataset = load_data([row], Plan())
+    dataset = load_data([row], Plan(), "response")
     made = make_judge(Plan(judge=judge), guess=LEAST)
     validated = accepted_metrics(dataset, Plan(), made)
     for target, metrics in (

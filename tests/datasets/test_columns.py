@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.text import plain_name
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.columns import (
     ALIASES,
@@ -15,7 +16,6 @@ from ragstone.datasets.columns import (
     ambiguous,
     mapping,
     no_query,
-    plain_name,
     resolve_columns,
 )
 from ragstone.datasets.detect import SHAPES

@@ -5,7 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.evaluation.runner import Options, estimate
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.evaluation.scoring import ASSUMED_SENTENCES, Estimate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.llm.judge import LlmJudge
@@ -48,7 +48,7 @@ def estimated(rows: list[dict[str, object]] = ROWS, **options: object) -> Estima
     }  # type: ignore[typeddict-item]
     if said["judge"] == "offline":
         del said["base_url"]
-    return estimate(rows, **said)
+    return Evaluation.estimate(rows, **said)
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +181,7 @@ def test_a_cost_is_told_where_a_price_is_known() -> None:
 def test_a_cost_at_the_providers_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not a key")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    said = estimate(ROWS, metrics="faithfulness", judge="openai:gpt-4o-mini")
+    said = Evaluation.estimate(ROWS, metrics="faithfulness", judge="openai:gpt-4o-mini")
     assert said.cost_usd
     assert 0 < said.cost_usd[0] < said.cost_usd[1] < 0.01
 

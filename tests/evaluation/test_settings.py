@@ -12,7 +12,7 @@ from ragstone.evaluation.preflight import (
     check_judge_settings,
     idle_settings,
 )
-from ragstone.evaluation.runner import estimate, evaluate
+from ragstone.evaluation.runner import Evaluation, evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import select
 from ragstone.targets.factory import get_target
@@ -78,7 +78,7 @@ def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="min_similarity has no effect: no RAG system is"):
         evaluate([ROW], metrics="hit", min_similarity=0.8)
     told: list[str] = []
-    estimate([ROW], metrics="hit", max_calls=3, on_notice=told.append)
+    Evaluation.estimate([ROW], metrics="hit", max_calls=3, on_notice=told.append)
     assert told[1:] == ["max_calls has no effect: no metric uses a judge"]
     (tmp_path / "ragstone.yaml").write_text("max_calls: 1\nthreshold: 0.5\n")
     evaluate([ROW], metrics="hit", config=tmp_path / "ragstone.yaml")

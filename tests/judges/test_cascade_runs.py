@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ragstone
-from ragstone.evaluation.runner import Options, estimate
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.reports.view import details
 from ragstone.results.run import Run
 
@@ -57,8 +57,8 @@ def test_a_run_asks_the_model_only_for_what_is_not_sure_and_tells_it(judge_serve
 def test_an_estimate_asks_the_offline_judge_so_its_calls_are_exact(judge_server, kit) -> None:
     said = options(judge_server.url, cache=False)
     run = ragstone.evaluate(kit.samples(), **said)
-    assert estimate(kit.samples(), **said).calls == (run.usage().calls,) * 2
-    least, most = estimate(
+    assert Evaluation.estimate(kit.samples(), **said).calls == (run.usage().calls,) * 2
+    least, most = Evaluation.estimate(
         kit.samples(), **options(judge_server.url, settings={"claim_source": "llm"}, cache=False)
     ).calls
     assert least > run.usage().calls

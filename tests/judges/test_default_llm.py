@@ -14,7 +14,7 @@ from tests.cases import each_case
 import ragstone
 from ragstone.__main__ import main
 from ragstone.errors import UsageError
-from ragstone.evaluation.runner import Evaluation, estimate
+from ragstone.evaluation.runner import Evaluation
 from ragstone.types.config import Plan
 
 NAME, OFFLINE, LLM = "response_relevancy", "offline", "openai:gpt-4o-mini"
@@ -176,7 +176,7 @@ def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> N
     done = run("a.jsonl", "-m", NAME, "--dry-run")
     assert done.code == 0
     assert REASON in " ".join(done.out.split())
-    assert estimate(ROWS, metrics=NAME).calls == (2, 2)
+    assert Evaluation.estimate(ROWS, metrics=NAME).calls == (2, 2)
     assert not server.asked
 
 

@@ -7,23 +7,18 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import chain
 from typing import cast
 from uuid import UUID
 
 from ragstone._internal.fields import document_id, is_list, is_object
+from ragstone._internal.text import plain_name
 
 CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {  # part of a Context -> its other names
     "text": ("page_content", "content", "chunk", "context"),
     "id": ("point_id", "doc_id", "document_id"),
     "score": (),
 }
-
-
-@lru_cache(maxsize=2**17)  # a file has its names in every row
-def plain_name(name: str) -> str:
-    return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def by_name(aliases: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:

@@ -47,6 +47,11 @@ def message_of(error: BaseException) -> str:
         return f"(its text raised {type(fault).__name__})"
 
 
+@lru_cache(maxsize=2**17)  # a file has its names in every row
+def plain_name(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).casefold()
+
+
 def listing(names: Iterable[object], most: int = 50) -> str:
     shown = [*map(repr, names)]
     more = [f"and {len(shown) - most:,} more"] if len(shown) > most else []

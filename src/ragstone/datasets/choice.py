@@ -7,6 +7,7 @@ from typing import Literal
 
 from ragstone._internal.documents import read_document
 from ragstone._internal.fields import is_list, is_object
+from ragstone._internal.text import plain_name
 from ragstone.datasets.columns import (
     ALMOST,
     EITHER,
@@ -16,7 +17,6 @@ from ragstone.datasets.columns import (
     Layout,
     ambiguous,
     mapping,
-    plain_name,
     used_columns,
 )
 from ragstone.datasets.number_formats import Shown

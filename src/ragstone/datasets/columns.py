@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from ragstone._internal.documents import by_name, plain_name
-from ragstone._internal.text import listing
+from ragstone._internal.documents import by_name
+from ragstone._internal.text import listing, plain_name
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
 _SURE: Mapping[str, str] = {
@@ -148,8 +148,7 @@ def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     )
 
 
-_OTHERS = ("referencecontext", "referencecontexts", "references", "sourcedocument")
-"""Names that are almost those of a field, but mean something else."""
+_OTHERS = ("referencecontext", "referencecontexts", "references", "sourcedocument")  # no fields
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:

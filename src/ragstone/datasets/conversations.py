@@ -18,9 +18,9 @@ from ragstone._internal.documents import (
     text_of,
 )
 from ragstone._internal.fields import is_list, is_object
-from ragstone._internal.text import count
+from ragstone._internal.text import count, plain_name
 from ragstone.datasets import values as cells
-from ragstone.datasets.columns import ALIASES, Layout, field_of, plain_name
+from ragstone.datasets.columns import ALIASES, Layout, field_of
 from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
 from ragstone.errors import Problem
 

@@ -493,9 +493,9 @@ def _dataset_of(
         detected = {of: name for of, name in {**detected, **choice.fields}.items() if name}
         table = table.renamed(choice.renamed) if choice.renamed else table
     chosen = {**detected, **columns}
-    read = table
+    whole = table
     table = split_conversations(table, chosen)
-    if table is not read:
+    if table is not whole:
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)

@@ -11,8 +11,9 @@ from typing import TypeGuard
 
 from ragstone._internal.documents import ROLES, text_of
 from ragstone._internal.fields import is_list, is_object
+from ragstone._internal.text import plain_name
 from ragstone.datasets import conversations
-from ragstone.datasets.columns import ALIASES, FIELD_OF, WEAK_OF, field_of, plain_name
+from ragstone.datasets.columns import ALIASES, FIELD_OF, WEAK_OF, field_of
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
 from ragstone.datasets.table import FIRST, FileRows, Record, Row, Table, mapped, records_in
 from ragstone.datasets.traces import traces

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ragstone._internal.files import write_file
-from ragstone._internal.text import count
-from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
+from ragstone._internal.text import count, plain_name
+from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF
 from ragstone.datasets.dataset import load
 from ragstone.datasets.detect import SHAPES
 from ragstone.datasets.values import spelled

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from ragstone._internal.fields import is_list, is_object
-from ragstone._internal.text import quoted
-from ragstone.datasets.columns import field_of, plain_name
+from ragstone._internal.text import plain_name, quoted
+from ragstone.datasets.columns import field_of
 from ragstone.datasets.table import Record, Row, records_in
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure

@@ -19,7 +19,8 @@ from zlib import crc32
 
 from ragstone._internal.documents import answer_of, opened
 from ragstone._internal.files import read_parts
-from ragstone.datasets.columns import FIELD_OF, WEAK_OF, field_of, plain_name
+from ragstone._internal.text import plain_name
+from ragstone.datasets.columns import FIELD_OF, WEAK_OF, field_of
 from ragstone.datasets.frames import Model
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.row import LazySequence

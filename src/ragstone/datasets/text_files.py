@@ -16,9 +16,10 @@ from jmespath.exceptions import JMESPathError
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.fields import is_list, is_object
+from ragstone._internal.text import plain_name
 from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
-from ragstone.datasets.columns import FIELD_OF, field_of, plain_name
+from ragstone.datasets.columns import FIELD_OF, field_of
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
 from ragstone.datasets.values import DECODER, parsed_json
 from ragstone.errors import Problem, UsageError

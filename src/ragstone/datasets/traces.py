@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ragstone._internal.documents import answer_of, plain_name, read_document
+from ragstone._internal.documents import answer_of, read_document
 from ragstone._internal.fields import is_list, is_object
+from ragstone._internal.text import plain_name
 from ragstone.datasets.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable

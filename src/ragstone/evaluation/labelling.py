@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, TypeAdapter
 
 from ragstone._internal.fields import document_id
-from ragstone._internal.text import count, listing, quoted, strip_controls
+from ragstone._internal.text import count, listing, plain_name, quoted, strip_controls
 from ragstone.datasets import read_table
-from ragstone.datasets.columns import ALIASES, ambiguous, mapping, plain_name
+from ragstone.datasets.columns import ALIASES, ambiguous, mapping
 from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, in_field, normalize_cell, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest

@@ -217,7 +217,7 @@ def explicit_settings(options: Options | ScoringOptions) -> Collection[str]:
     return options.get("explicit", given)
 
 
-def load_data(data: Data, plan: Plan, answers: Answers = "response") -> Dataset:
+def load_data(data: Data, plan: Plan, answers: Answers) -> Dataset:
     """Load a file or take samples; a loaded data set is returned as it is."""
     if isinstance(data, Dataset):
         reading = ("sheet", "header_row", "columns", "limit", "sample")
@@ -626,6 +626,3 @@ class Evaluation:
         spent, calls_target = self.budget.spent, self.target is not None
         costs = spent and workers.each_row_costs(self.plan, self.metrics, calls_target)
         return spent if costs else None
-
-
-estimate = Evaluation.estimate

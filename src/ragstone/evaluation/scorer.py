@@ -9,8 +9,9 @@ from pydantic_core import from_json
 
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
+from ragstone._internal.text import plain_name
 from ragstone.datasets import Dataset, Shard
-from ragstone.datasets.columns import ALIASES, FIELD_OF, plain_name, resolve_columns
+from ragstone.datasets.columns import ALIASES, FIELD_OF, resolve_columns
 from ragstone.datasets.dataset import samples_in
 from ragstone.datasets.frames import Frame, frame_of, rows_of
 from ragstone.datasets.table import Table, records_in

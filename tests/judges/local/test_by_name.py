@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import ragstone
 from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
-from ragstone.evaluation.runner import estimate
+from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import LEAST, make_judge
 from ragstone.judges.local import EntailmentJudge
@@ -98,21 +98,21 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
-    assert estimate(ROWS, **said).local_calls == (1, 1)
+    assert Evaluation.estimate(ROWS, **said).local_calls == (1, 1)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UsageError, match="HF_HUB_OFFLINE does not allow downloading"):
-        estimate(ROWS, **said)
+        Evaluation.estimate(ROWS, **said)
 
 
 def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[local\]'"):
-        estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
+        Evaluation.estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
     monkeypatch.setitem(sys.modules, "mistralai", None)
     for name in [name for name in sys.modules if name.startswith("mistralai.")]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[mistral\]'"):
-        estimate(ROWS, metrics="faithfulness", judge="mistral:m")
+        Evaluation.estimate(ROWS, metrics="faithfulness", judge="mistral:m")
 
 
 def test_what_it_does_not_answer_is_not_run(make_model) -> None:
@@ -123,7 +123,7 @@ def test_what_it_does_not_answer_is_not_run(make_model) -> None:
 
 def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:
     name = f"cascade:local:{make_model('nli')}+openai:gpt-4o-mini"
-    told = estimate(
+    told = Evaluation.estimate(
         ROWS,
         metrics="faithfulness",
         judge=name,

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.files import check_file, unpacked_limit
-from ragstone._internal.text import listing
-from ragstone.datasets.columns import plain_name
+from ragstone._internal.text import listing, plain_name
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.row import LazySequence
 

@@ -185,7 +185,7 @@ def _is_permanent(status: int, text: str) -> bool:
     return status == 500 and any(each.search(said) for each in faults)
 
 
-_TOLD = jmespath.compile(  # of an error, or of the first in a list
+_WORDS = jmespath.compile(  # of an error, or of the first in a list
     "[[0], @][?@].[error.message, error.type, error.code, error.param, error.metadata.raw, error,"
     " message, detail, detail[*].[to_string(loc), msg][]][][]"
 )
@@ -197,8 +197,8 @@ def _error_text(body: str) -> str:
         value = cast("object", from_json(body, allow_partial=True))
     except ValueError:
         return body
-    told: list[object] = _TOLD.search(value) or []
-    return " ".join(text for text in told if isinstance(text, str))
+    words: list[object] = _WORDS.search(value) or []
+    return " ".join(text for text in words if isinstance(text, str))
 
 
 _WINDOWS = frozenset(1024 * 2**n for n in range(1, 10))  # tokens, if a server does not tell
