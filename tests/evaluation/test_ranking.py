@@ -743,6 +743,11 @@ def test_a_score_goes_before_a_rank(tmp_path: Path, name: str) -> None:
     assert values(run)["q1"] == 1.0
     note = "read: query q1, document a, grade 1; ranked: query q1, document b"
     assert run.manifest.source.notes[0] == note
+    used = f"{name}: column score is used, not rank; map rank=rank to use that"
+    assert used in run.manifest.source.notes
+    by_rank = Plan(metrics=("mrr",), k=5, columns={"rank": "rank"})
+    known = RankingEvaluation.of(tmp_path / "qrels", by_rank, missing="skip")
+    assert values(known.run(tmp_path / name))["q1"] == 0.5
 
 
 def test_a_mapping_may_be_for_one_of_several_rankings(tmp_path: Path) -> None:
@@ -752,3 +757,9 @@ def test_a_mapping_may_be_for_one_of_several_rankings(tmp_path: Path) -> None:
     assert len(evaluation.run(run, several=True).rows) == 2
     with pytest.raises(UsageError, match="map score=s has no effect"):
         evaluation.run(run)
+
+
+def test_a_table_with_ranks_is_not_read_as_judgments(tmp_path: Path) -> None:
+    table = "query_id,document_id,rank,score\nq1,a,1,0.2\n"
+    with pytest.raises(UsageError, match="column rank is of a ranking, not of judgments"):
+        evaluated(tmp_path, table)

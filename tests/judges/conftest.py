@@ -142,6 +142,7 @@ class JudgeServer:
         for task in handlers:
             task.cancel()
         await asyncio.gather(*handlers, return_exceptions=True)
+        await asyncio.sleep(0.01)  # their connections close in a later turn of the loop
 
     async def close_socket(self) -> None:
         """Stop listening and break every connection; called by a fault."""

@@ -435,15 +435,11 @@ def contexts(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...]:
     if len(lists) == 1 and all(map(is_object, lists[0])):  # of Bedrock
         value = lists[0]
     if not isinstance(value, list):
-        texts = (n for n, part in parts.items() if isinstance(part, list) and _are_texts(part))
+        texts = (n for n, part in parts.items() if is_list(part) and {*map(type, part)} == {str})
         name = next(texts, None)
         advice = f"; its texts may be in {name}: map contexts={{column}}.{name}" if name else ""
         raise ValueError(f"this is {kind(value)}, not a list of texts{advice}")
     return tuple(_document(item, n, known, ranked=False) for n, item in enumerate(value, 1))
-
-
-def _are_texts(items: Sequence[object]) -> bool:
-    return bool(items) and all(isinstance(item, str) for item in items)
 
 
 def ranking(value: Plain, known: Collection[str] = ()) -> tuple[Context, ...] | None:

@@ -99,9 +99,8 @@ class Preflight:
             wanted |= fields
             if target and not every and (unclear := sorted(fields & absent.keys())):
                 doubtful[str(metric)] = absent[unclear[0]]
-        tags = dataset.contents.tags
-        unread = f"; columns that are only tags: {listing(tags, 8)} (map FIELD=COLUMN)"
-        unread = unread if tags and dataset.source.fields else ""
+        tags = listing(dataset.contents.tags if dataset.source.fields else (), 8)
+        unread = tags and f"; columns that are only tags: {tags} (map FIELD=COLUMN)"
         return cls(ready, refused, frozenset(wanted) & gives, unread, doubtful)
 
     @property

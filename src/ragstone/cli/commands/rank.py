@@ -182,8 +182,7 @@ def rank(given: Given) -> int:
             with output.progress_bar(path.name, line=line, of_bytes=True) as update:
                 name = str(path) if same_names else None
                 on_read = partial(update, total=size)
-                run = evaluation.run(path, on_read, name=name, rows=rows, several=several)
-                runs.append(run)
+                runs.append(evaluation.run(path, on_read, name=name, rows=rows, several=several))
         evaluated = runs[-len(given["ranking"]) :]
         compared: list[Compared] = []
         for run in runs[1:]:

@@ -378,8 +378,13 @@ def resolve_columns(
     numbers = ("grade",) if graded else ("rank",) if "rank" in mapped else ("score", "rank")
     columns: dict[str, str] = {}
     try:
+        rank = next((name for name in present if plain_name(name) == "rank"), None)
+        if graded and rank and "grade" not in mapped:
+            raise UsageError(f"column {rank} is of a ranking, not of judgments; map grade=COLUMN")
         for field in ("query_id", "document_id", *numbers):
-            if "score" in columns:  # which goes before a rank
+            if "score" in columns:
+                used = f"column {columns['score']} is used, not {rank}; map rank={rank} to use that"
+                problems.notes += [f"{problems.name}: {used}"] if rank else []
                 break
             name = resolve_column(field, mapped, present, problems.mapped)
             if name is None and field not in ("score", "rank"):
