@@ -302,7 +302,7 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
     def show(console: Console) -> None:
         if outputs.verbose:
             print_rows(run, console)
-        print_run(run, console, first=first)
+        print_run(run, console, first=first, verbose=outputs.verbose)
 
     write_results([run], outputs, show)
     if interrupted:

@@ -27,6 +27,7 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 
 LLM = "openai:gpt-4o-mini"  # if nothing sets a judge, and a metric requested by name needs an LLM
 LLM_KEY = "OPENAI_API_KEY"
+VERDICT_METRICS = ("answer_correctness", "abstention")
 _ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
 
 
@@ -49,6 +50,19 @@ def llm_reason(plan: Plan) -> str:
     return (
         f"The judge is {LLM}, because the offline judge cannot score {names} and {LLM_KEY} is set"
     )
+
+
+def with_verdict(plan: Plan, dataset: Dataset, *, answered: bool) -> Plan:
+    """Return the default plan with the metrics that tell which answers are right, if they are free.
+
+    `answered` is whether there are answers: in the data, or from a target that was named.
+    """
+    fields = dataset.contents.fields
+    paid = plan.embedding_model is not None or any(map(is_model, single_names(plan.judge)))
+    if paid or not answered or "metrics" in plan.model_fields_set or "reference" not in fields:
+        return plan
+    more = [*VERDICT_METRICS, *([] if "relevance" in fields else ["context_recall"])]
+    return plan.model_copy(update={"metrics": (*plan.metrics, *more)})
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,8 @@ def make_manifest(
         "columns": ", ".join(f"{field}={name}" for field, name in sorted(plan.columns.items())),
         "version": VERSION,
     }
-    test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
+    key = judge_key(plan, judge, VERSION) if VerifyClaims.kind in kinds else None
+    test = load_test(key) if key else None
     locations = ("target", "fallback_target", "base_url", "embedding_model")
     urls = {name: getattr(plan, name) for name in locations}
     recorded = {name: url and public_url(url) for name, url in urls.items()}
@@ -225,6 +226,7 @@ def make_manifest(
         judge=judge.name if kinds else None,
         judge_note=judge.description if kinds else None,
         judge_test=str(test) if test else None,
+        judge_key=key,
         target=target.name if target else None,
         not_run=ready.refused,
         identity={name: value for name, value in identity.items() if value},

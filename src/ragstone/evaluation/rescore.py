@@ -227,7 +227,7 @@ def _rescore(
         "identity": {**was.identity, "metrics": ", ".join(map(str, metrics)), ORIGIN: was.run_id},
     }
     if not any(metric.question_kinds for metric in metrics):
-        update |= dict.fromkeys(("judge", "judge_note", "judge_test"))
+        update |= dict.fromkeys(("judge", "judge_note", "judge_test", "judge_key"))
     recorder = Recorder(Manifest.model_validate({**dict(was), **update}), metrics)
 
     rows = RescoredRows(run.rows, metrics, run_id=was.run_id)

@@ -385,6 +385,9 @@ class Evaluation:
         self.given = without_texts(data, tags, dataset.places)
         if plan.cluster not in (None, INDEPENDENT, *tags):
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
+        if isinstance(options.get("judge", plan.judge), str):
+            answered = has_target or "response" in dataset.contents.fields
+            plan = preflight.with_verdict(plan, dataset, answered=answered)
         metrics = select(plan.metrics, **plan.parameters)
         own_judge = "explicit" not in options and isinstance(options.get("judge"), Judge)
         explicit = explicit_settings(options)

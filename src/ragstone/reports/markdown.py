@@ -46,7 +46,9 @@ def write_markdown(run: Run, path: Path) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    blocks = [f"## {view.verdict(run)}", *map(part_as_markdown, view.notices(run))]
+    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, view.headline(run))]
+    if outcomes := view.outcome_grid(run):
+        blocks.append(part_as_markdown(outcomes))
     if lines := [f"- {_emphasized(line)}" for line in view.decisions(run)]:
         blocks.append("\n".join(lines))
     blocks += map(part_as_markdown, view.scores(run))

@@ -3,14 +3,14 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.box import SIMPLE
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -20,7 +20,15 @@ from ragstone._internal.text import count, one_line
 from ragstone.errors import Cause
 from ragstone.judges.spec import is_model, split_names
 from ragstone.reports import view
-from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable, printable_cells
+from ragstone.reports.format import (
+    CAUSES,
+    MAX_PRINTED,
+    NO_VALUE,
+    brief,
+    decimal,
+    printable,
+    printable_cells,
+)
 from ragstone.reports.view import Grid, GridRow, Line, Tone
 from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
@@ -32,6 +40,7 @@ from ragstone.types.score import MetricInfo, State, Summary
 if TYPE_CHECKING:  # a run without a store does not import one
     from ragstone.store import RunInfo
 
+MAX_LINES, LEAST_METRICS = 23, 4  # of a run at 80 columns; names of written files follow
 PROSE_WIDTH = 24  # least width of a column with long texts
 MAX_CELL = 200
 NAME_LIMITS = (30, 20, 12)  # of a data set, target or judge in the list, tried until the line fits
@@ -114,10 +123,88 @@ def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=soft_wrap)
 
 
-def print_run(run: Run, console: Console, *, first: bool = False) -> None:
-    """Print a run and what to do next; notices other than `partial` are left to the caller."""
-    if run.partial:
-        print_line(Line(view.partial_notice(run), Tone.BAD), console)
+def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool = False) -> None:
+    """Print the verdict, the metrics, the worst samples and what to do next, in MAX_LINES lines.
+
+    With `verbose`, what the numbers were made from follows.
+    """
+    top: list[RenderableType] = []
+    for line in view.headline(run):
+        label = f"{line.label}: " if line.label else ""
+        style = STYLES[line.tone] or ("dim" if line.label else "bold")
+        top.append(printable(label + line.words, console, style, limit=1000))
+    if outcomes := view.outcome_grid(run):
+        top += ["", _bare_table(outcomes, console)]
+    end: list[RenderableType] = [_one_line(words, console, "bold red") for words in _alarms(run)]
+    tail: list[RenderableType] = []
+    if advice := next_step(run, first=first):
+        tail = ["", printable(f"Next: {advice}", console, "bold")]
+    worst, why = _worst_lines(run, console), _worst_lines(run, console, why=True)
+    metrics = list(view.metric_lines(run))
+    room = MAX_LINES - _height([*top, *end, *worst, *tail], console) - 1
+    if room - len(metrics) >= len(why) - len(worst):
+        worst = why
+    if len(metrics) > max(room, LEAST_METRICS):
+        metrics = _most_important(run, metrics, max(room, LEAST_METRICS) - 1)
+    left = len(run.metrics) - len(metrics)
+    middle: list[RenderableType] = []
+    if metrics:
+        heads = ("metric", "mean", "95% interval", "notes")
+        grid = Grid(heads, tuple(metrics), frozenset({"mean"}))
+        middle = ["", _bare_table(grid, console, head=False)]
+    if left:
+        middle.append(printable(f"and {count(left, 'more metric')}; -v shows all", console, "dim"))
+    for part in (*top, *middle, *end, *worst, *tail):
+        # a wrapped command cannot be copied
+        console.print(part, soft_wrap=isinstance(part, Text) and "`" in part.plain)
+    if verbose:
+        _print_all(run, console)
+
+
+def _most_important(run: Run, rows: Sequence[GridRow], number: int) -> list[GridRow]:
+    """Return the rows of metrics with gates, of the verdict, and the judged ones, in order."""
+    gated = {gate.metric for gate in run.gates()}
+
+    def rank(row: GridRow) -> tuple[bool, bool, bool]:
+        name = str(row.cells[0])
+        return name not in gated, name != run.verdict.metric, not run.counts.scores[name].judged
+
+    chosen = sorted(rows, key=rank)[:number]
+    return [row for row in rows if row in chosen]
+
+
+def _alarms(run: Run) -> Iterator[str]:
+    """Yield what makes the numbers doubtful."""
+    for name in run.metrics:
+        if why := view.why_failed(run, name):
+            yield f"{name} failed: {why}"
+            break
+    yield from (
+        f"{line.label}: {line.words}" for line in view.details(run) if line.tone is Tone.BAD
+    )
+
+
+def _one_line(words: str, console: Console, style: str = "") -> Text:
+    text = printable(words, console, style, limit=max(20, console.width - 5))
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
+
+
+def _height(parts: Sequence[RenderableType], console: Console) -> int:
+    return sum(len(console.render_lines(part)) for part in parts)
+
+
+def _bare_table(grid: Grid, console: Console, *, head: bool = True) -> Table:
+    table = Table(box=None, show_header=head, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in grid.heads:
+        justify = "right" if name in grid.figures else "left"
+        table.add_column(name, justify=justify, header_style="dim", no_wrap=name != "notes")
+    for row in _clean(grid, console):
+        table.add_row(*row)
+    return table
+
+
+def _print_all(run: Run, console: Console) -> None:
     _print_scores(run, console)
     for line in view.missing(run):
         print_line(line, console)
@@ -125,11 +212,6 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
     print_pairs(
         ((line.label, printable(line.words, console, STYLES[line.tone])) for line in lines), console
     )
-    _print_worst(run, console, most=WORST)
-    if advice := next_step(run, first=first):
-        console.print()
-        has_command = "`" in advice  # a wrapped command cannot be copied
-        console.print(printable(f"Next: {advice}", console, "bold"), soft_wrap=has_command)
 
 
 def print_ranking(run: Run, console: Console) -> None:
@@ -142,23 +224,29 @@ def print_ranking(run: Run, console: Console) -> None:
             print_line(Line(f"{name}: failed: {why}", Tone.BAD), console)
     for line in view.decisions(run):
         print_line(Line(f"{line.label} {line.words}", line.tone), console)
-    _print_worst(run, console, most=N_WORST)
+    for line in _worst_lines(run, console, N_WORST, why=True):
+        console.print(line)
 
 
-def _print_worst(run: Run, console: Console, *, most: int) -> None:
+def _worst_lines(
+    run: Run, console: Console, most: int = WORST, *, why: bool = False
+) -> list[RenderableType]:
     name = focus_metric(run)
     worst = worst_samples(run, name, most) if name is not None else ()
+    lines: list[RenderableType] = []
     if worst:
-        console.print()
-        console.print(printable(f"Worst by {name}", console, "bold"))
+        lines += ["", printable(f"Worst by {name}", console, "bold")]
     for sample in worst:
-        line = printable(sample.id, console, "bold", limit=60).append("  ")
-        line.append_text(printable(decimal(sample.value), console))
-        if sample.query != sample.id:
-            line.append("  ").append_text(printable(sample.query, console, limit=120))
-        console.print(line)
-        if sample.why:
-            _print_indented(sample.why, console, "yellow")
+        value = NO_VALUE if sample.value is None else brief(sample.value)
+        known = view.outcome_words(run, sample.row) if sample.row else ""
+        short = one_line(sample.id, 60)
+        query = "" if sample.query == sample.id else f"  {sample.query}"
+        line = _one_line(f"{short}  {value}{known and f' ({known})'}{query}", console)
+        line.stylize("bold", 0, len(short))
+        lines.append(line)
+        if why and sample.why:
+            lines.append(Padding(_one_line(sample.why, console, "yellow"), (0, 0, 0, 4)))
+    return lines
 
 
 def print_rows(run: Run, console: Console) -> None:

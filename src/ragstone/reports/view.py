@@ -12,13 +12,25 @@ from rich.text import Text
 
 from ragstone._internal.text import count, join_by_reason
 from ragstone.metrics import catalogue
-from ragstone.reports.format import CAUSES, NO_VALUE, decimal, dollars, interval, milliseconds
+from ragstone.reports.format import (
+    CAUSES,
+    NO_VALUE,
+    brief,
+    decimal,
+    dollars,
+    interval,
+    milliseconds,
+)
 from ragstone.reports.worst import checked_metrics, focus_metric, threshold_metrics, worst_samples
 from ragstone.results.grouping import Grouping
+from ragstone.results.judge_test import load_test
+from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
+from ragstone.results.verdict import Cell, Verdict
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
+from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Correction, MetricInfo, Summary
 
@@ -67,6 +79,7 @@ class Section:
     parts: tuple[Line | Grid, ...]
 
 
+MISSED = 0.2  # of injected errors: a judge that misses more is a warning
 LISTED = 3  # reasons and notes; the rest are counted
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {
     ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
@@ -82,24 +95,139 @@ SHARED: Mapping[str, tuple[str, str]] = {  # what rows may share by default, in 
 }
 
 
-def verdict(run: Run) -> str:
+def status(run: Run) -> Line | None:
+    """Return whether the gates hold and the rows are complete; None without gates or trouble."""
+    gates = run.gates()
+    passed = [gate.passed for gate in gates]
+    of = count(len(gates), "gate")
     if run.partial:
-        return "✗ Evaluation: the run stopped early"
+        return Line(f"✗ {partial_notice(run)}", Tone.BAD)
     if run.too_much_failed:
-        return "✗ Evaluation: too many failures"
-    passed = [gate.passed for gate in run.gates()]
-    if run.failed_tests and False not in passed:
-        return f"✗ Evaluation: {run.failed_tests.partition(':')[0]}"
-    if not passed:
-        return "Evaluation: no gates"
-    failed, undetermined = passed.count(False), passed.count(None)
-    of = f"of {count(len(passed), 'gate')}"
-    if failed:
-        rest = f", {undetermined:,} undetermined" if undetermined else ""
-        return f"✗ Evaluation: {failed:,} {of} failed{rest}"
-    if undetermined:
-        return f"? Evaluation: {undetermined:,} {of} undetermined"
-    return f"✓ Evaluation: {len(passed):,} {of} passed"
+        return Line(f"✗ too many failures: {run.too_much_failed[0]}", Tone.BAD)
+    if failed := [str(gate) for gate in gates if gate.passed is False]:
+        return Line(f"✗ {len(failed):,} of {of} failed: {'; '.join(failed)}", Tone.BAD)
+    if run.failed_tests:
+        return Line(f"✗ {run.failed_tests}", Tone.BAD)
+    if undecided := [str(gate) for gate in gates if gate.passed is None]:
+        return Line(f"? {len(undecided):,} of {of} undecided: {'; '.join(undecided)}", Tone.BAD)
+    if run.stopped:
+        return Line(f"? {run.stopped}: some answers are missing", Tone.BAD)
+    return Line(f"✓ {of} passed", Tone.GOOD) if passed else None
+
+
+def headline(run: Run) -> list[Line]:
+    """Return the first lines of every report: the gates, the verdict, and how far to trust it."""
+    found = run.verdict
+    words = str(found) or _mean_in_words(run)
+    lines = [status(run), Line(words) if words else None, trust(run)]
+    return [line for line in lines if line]
+
+
+def title(run: Run) -> str:
+    """Return the first line in one: the gates, and the finding without advice."""
+    gates = status(run)
+    words = run.verdict.sentence or _mean_in_words(run) or "no metric was run"
+    return f"{gates.words.partition(':')[0]}: {words}" if gates else words
+
+
+def _mean_in_words(run: Run) -> str:
+    name = focus_metric(run)
+    summary = run.summary()[name] if name else None
+    if name is None or summary is None or summary.mean is None:
+        return ""
+    ends = f" ({' to '.join(map(brief, summary.interval))})" if summary.interval else ""
+    label = metric_titles(run.metrics)[name]
+    return f"{label}: {brief(summary.mean)}{ends}, the mean of {count(summary.scored, 'row')}."
+
+
+def trust(run: Run) -> Line | None:
+    """Return what is known about the judge of this run, in one line; None without a judge."""
+    manifest = run.manifest
+    if manifest.judge is None:
+        return None
+    note = (manifest.judge_note or "").partition(";")[0]
+    words = f"{manifest.judge} ({note})" if note else manifest.judge
+    corrected = [each.corrected for each in run.summary().values() if each.corrected]
+    known = next((each for each in corrected if each.mean is not None), None)
+    test = load_test(manifest.judge_key) if manifest.judge_key else None
+    errors = test.total("rejected") if test else None
+    if known is not None:
+        labels = count(known.labels, "labelled row")
+        return Line(f"{words}; corrected with {labels} of people", label="Judge")
+    if test and errors and errors.answered:
+        missed = errors.answered - errors.right
+        share = f"{missed / errors.answered:.0%} of {errors.answered:,} injected errors"
+        tone = Tone.WARNING if missed > MISSED * errors.answered else Tone.PLAIN
+        return Line(f"{words}; it missed {share} ({test.at:%Y-%m-%d})", tone, "Judge")
+    return Line(f"{words}; nobody has tested it", label="Judge")
+
+
+def outcome_grid(run: Run) -> Grid | None:
+    """Return what was found, by outcome; None if that adds nothing to the sentence."""
+    found = run.verdict
+    kinds = list(dict.fromkeys(cell.found for cell in found.cells if cell.count))
+    if len(kinds) < 2:
+        return None
+    results = [each for each in Outcome if any(c.outcome is each and c.count for c in found.cells)]
+    rows: list[GridRow] = []
+    for kind in kinds:
+        cells = [found.cell(kind, each) for each in results]
+        rows.append(GridRow((kind.value, *(_cell_words(each, found.judged) for each in cells))))
+    heads = ("", *(outcome_word(each, found) for each in results))
+    return Grid(heads, tuple(rows), frozenset(heads[1:]))
+
+
+def outcome_word(outcome: Outcome, found: Verdict) -> str:
+    """Return an outcome in words that say no more than the metric that decided it."""
+    if base_name(found.metric or "") != BY_CONTEXTS:
+        return outcome.value
+    known = {Outcome.RIGHT: "supported", Outcome.WRONG: "not supported"}
+    return known.get(outcome, outcome.value)
+
+
+def outcome_words(run: Run, row: Row) -> str:
+    """Return a row's outcome and whether its documents were found, where this is known."""
+    if (known := run.verdict.outcome_of(row)) is None:
+        return ""
+    outcome, found = known
+    return outcome_word(outcome, run.verdict) + (
+        f", {found.value}" if found is not Found.UNKNOWN else ""
+    )
+
+
+def _cell_words(cell: Cell | None, n: int) -> str:
+    if cell is None or not cell.count:
+        return "0"
+    ends = ""
+    if cell.interval is not None:
+        ends = f", {cell.interval[0]:.0%} to {cell.interval[1]:.0%}"
+    return f"{cell.count:,} ({cell.count / n:.0%}{ends})"
+
+
+def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | None]:
+    """Return the mean to trust and its interval: corrected with labels, if there are any."""
+    found = summary.corrected
+    if found and found.mean is not None and not found.problem:
+        return found.mean, found.interval
+    return summary.mean, summary.interval
+
+
+def metric_lines(run: Run) -> Iterator[GridRow]:
+    """Yield a row for each metric: its name, the mean to trust, the interval, what is missing."""
+    for name, each in run.summary().items():
+        mean, ends = shown_mean(each)
+        notes: list[str] = []
+        if mean != each.mean and each.mean is not None:
+            notes.append(f"judge alone {brief(each.mean)}")
+        if each.scored < each.n:
+            notes.append(f"{each.scored:,} of {each.n:,} rows")
+        notes += [f"{each.failed:,} failed"] * bool(each.failed)
+        notes += [f"{each.flagged:,} imputed"] * bool(each.flagged)
+        notes += [] if run.metrics[name].higher_is_better else ["lower is better"]
+        words = " to ".join(map(brief, ends)) if ends else ""
+        value = NO_VALUE if mean is None else brief(mean)
+        tone = Tone.BAD if each.failed or each.mean is None else Tone.PLAIN
+        yield GridRow((name, value, words, ", ".join(notes)), tone)
 
 
 def partial_notice(run: Run) -> str:
@@ -125,7 +253,7 @@ def decisions(run: Run, names: Collection[str] | None = None) -> Iterator[Line]:
             for line in correction(summary.corrected):
                 yield replace(line, words=f"{name}: {line.words}")
     for gate in run.gates():
-        state = {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
+        state = {True: "passed", False: "FAILED", None: "UNDECIDED"}[gate.passed]
         if gate.passed and run.troubles:
             state = "INCONCLUSIVE"
         words = f"{state}: {gate} ({coverage(summaries[gate.metric])})"

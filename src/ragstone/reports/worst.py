@@ -30,13 +30,15 @@ class WorstSample:
     why: str  # the first failing claim, or the reason
     evidence: str = ""  # the first quote for its verdict
     imputed: bool = False
+    row: Row | None = None
 
 
 def focus_metric(run: Run) -> str | None:
-    """Return the metric of a failed gate, of any gate, the first judged one, or the first."""
+    """Return the metric of a failed gate, of any gate, of the verdict, or the first judged one."""
     by_result = [gate.metric for gate in sorted(run.gates(), key=lambda gate: bool(gate.passed))]
     by_kind = sorted(run.metrics, key=lambda name: not run.counts.scores[name].judged)
-    return next((name for name in (*by_result, *by_kind) if name in run.metrics), None)
+    names = (*by_result, run.verdict.metric, *by_kind)
+    return next((name for name in names if name in run.metrics), None)
 
 
 def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstSample, ...]:
@@ -45,13 +47,18 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
     best = info.high if info.higher_is_better else info.low
 
     def samples() -> Iterator[WorstSample]:
+        bad = run.verdict.bad_rows if name == run.verdict.metric else None
         for placed in counts.worst(higher_is_better=info.higher_is_better):
-            if placed.value != best and (row := find_row(run.rows, placed.place)) is not None:
+            if placed.value == best or (bad is not None and placed.place not in bad):
+                continue
+            if (row := find_row(run.rows, placed.place)) is not None:
                 sample, score = row.sample, row.scores[name]
                 why = failing_claim(score) or score.reason or ""
                 quotes = [each.quote for claim in failing(score)[:1] for each in claim.evidence]
                 quote = quotes[0] if quotes else ""
-                yield WorstSample(sample.id, sample.query, score.value, why, quote, score.fallback)
+                yield WorstSample(
+                    *(sample.id, sample.query, score.value, why, quote, score.fallback), row
+                )
         for cause, first in sorted(counts.failed.items(), key=lambda item: item[1]):
             if (row := find_row(run.rows, first.place)) is not None:
                 why = f"failed, {CAUSES[cause]}: {first.words}"

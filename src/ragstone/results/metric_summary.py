@@ -87,10 +87,10 @@ class First:
 
 
 class Placed(NamedTuple):
-    """A score's number, its place in the data set, and its rank among others, the worst first."""
+    """A score's number, its rank among equal ones, and its place in the data set."""
 
-    rank: float
     value: float
+    rank: float
     place: int
     sample_id: str
 
@@ -105,7 +105,7 @@ class SliceScore(TypedDict):
 
 _ADDED = (
     *("values", "row_states", "states", "_causes", "labels", "latencies", "whole", "marked"),
-    *("passed", "flagged", "noted", "unranked", "quotes", "quotes_not_found"),
+    *("passed", "flagged", "noted", "unranked", "quotes", "quotes_not_found", "zeros"),
 )
 """Counts of a MetricSummaryBuilder that merging adds."""
 
@@ -120,6 +120,7 @@ class MetricSummaryBuilder:
         self.failed: dict[Cause, First] = {}  # by cause, the first row that failed for it
         self.threshold: float | None = None  # the greatest that sets `passed`
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
+        self.zeros = 0  # scores of 0, but not because nothing is relevant
         self.latencies = Latencies()
         self.imputed: First | None = None  # the first row whose number a policy imputed
         self.note: First | None = None
@@ -152,6 +153,7 @@ class MetricSummaryBuilder:
         builder = cls()
         places = np.flatnonzero(states == SCORED)
         scored = values[places]
+        builder.zeros = int(np.count_nonzero(scored == 0))
         counts = np.bincount(states, minlength=len(STATES)).tolist()
         builder.states = Counter(dict(zip(STATES, counts, strict=True)))
         builder._undefined = Reasons({why: count for why, count in undefined.items() if count})
@@ -163,7 +165,7 @@ class MetricSummaryBuilder:
         for sign, few in builder._ends.items():
             for one in lowest(sign * scored, N_WORST):
                 value, place = sign * float(scored[one]), int(places[one])
-                few.append(Placed(value, value, place, ids[place]))
+                few.append(Placed(value, 0.0, place, ids[place]))
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
         else:
@@ -196,6 +198,7 @@ class MetricSummaryBuilder:
         if score.value is not None:
             self.values.append(score.value)
             if score.reason != NOTHING_RELEVANT:
+                self.zeros += not score.value
                 self._add_to_ends(score, score.value, place, sample_id)
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
@@ -230,10 +233,10 @@ class MetricSummaryBuilder:
         good = all(claim.label is Label.SUPPORTED for claim in score.claims)
         for sign, few in self._ends.items():
             value = sign * number
-            # by probability; a response whose verdicts are all good comes after the others
-            rank = whole + good if isinstance(whole, float) else value
-            if len(few) < N_WORST or (rank, value, place) < few[-1]:
-                insort(few, Placed(rank, value, place, sample_id))
+            # of equal numbers by probability; all good verdicts come after the others
+            rank = whole + good if isinstance(whole, float) else 0.0
+            if len(few) < N_WORST or (value, rank, place) < few[-1]:
+                insort(few, Placed(value, rank, place, sample_id))
                 del few[N_WORST:]
 
     def merge(self, other: "MetricSummaryBuilder", *, after: int = 0) -> None:

@@ -14,6 +14,7 @@ from ragstone.errors import UsageError
 from ragstone.results.calibration import Calibration, load_calibration
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
+from ragstone.results.verdict import Verdict
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import GateResult
 from ragstone.types.label import HumanLabel
@@ -200,6 +201,11 @@ class Run:
         return MappingProxyType(summaries)
 
     @cached_property
+    def verdict(self) -> Verdict:
+        """How many answers are wrong, and why; computed once."""
+        return Verdict.of(self)
+
+    @cached_property
     def slices(self) -> list[Slices]:
         """The scores among rows that share a value of a tag; computed once."""
         return self.counts.slices(self.metrics)
@@ -279,6 +285,7 @@ class Run:
             "judge_note": manifest.judge_note,
             "policy": ", ".join(self.policies) or None,
             "options": manifest.options,
+            "verdict": self.verdict.to_dict(),
             "partial": self.partial,
             "stopped": self.stopped,
             "metrics": {

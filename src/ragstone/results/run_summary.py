@@ -18,6 +18,7 @@ from ragstone.results.metric_summary import (
     SliceScore,
     commonest_first,
 )
+from ragstone.results.outcomes import Outcomes
 from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.ids import IdCheck
@@ -90,7 +91,6 @@ class TagBreakdown:
                 rows[:] = array("i", places[np.frombuffer(rows, np.int32)].tobytes())
 
     def rows_by_value(self, tag: str) -> list[tuple[str, NDArray[np.bool_]]]:
-        """Return the values of a tag and which rows have them; none unless some rows share one."""
         values = self._rows_of.get(tag) or {}
         if len(values) < 2 or all(len(rows) == 1 for rows in values.values()):
             return []
@@ -126,6 +126,7 @@ class RunSummaryBuilder:
             name: MetricSummaryBuilder() for name in metrics
         }
         self._keys = RowKeys(cluster)
+        self.outcomes = Outcomes(self.scores)
         self.rows = self.calls_saved = 0
         self.over_budget = False
         self.cascade: CascadeStats | None = None
@@ -194,6 +195,7 @@ class RunSummaryBuilder:
             where = row.index, number
             self._tags[tag] = min(where, self._tags.get(tag, where))
         self._breakdown.add(row.sample.tags)
+        self.outcomes.add(row)
 
     def _add_cost(self, cost: int | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
@@ -204,6 +206,7 @@ class RunSummaryBuilder:
             counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
         self._breakdown.merge(other._breakdown)
+        self.outcomes.merge(other.outcomes)
         self._grouping = None
         for name in _ADDED:
             total = getattr(self, name)
@@ -241,19 +244,28 @@ class RunSummaryBuilder:
             if np.any(places[1:] < places[:-1]):
                 order = np.argsort(places, kind="stable")
                 self._places = array("q", places[order].tobytes())
-                for part in (self._keys, self._breakdown, *self.scores.values()):
+                for part in (self._keys, self._breakdown, self.outcomes, *self.scores.values()):
                     part.reorder(order)
             keys = {kind: each for kind, each in self._keys.keys.items() if each[0].size}
             explicit = self._keys.cluster is not None
             self._grouping = Grouping.of(self.rows, keys, explicit=explicit)
         return self._grouping
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The places of the counted rows in the data set."""
+        return np.frombuffer(self._places, np.int64)
+
+    def rows_by_value(self, tag: str) -> list[tuple[str, NDArray[np.bool_]]]:
+        """Return the values of a tag and which rows have them; none unless some rows share one."""
+        return self._breakdown.rows_by_value(tag)
+
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
         groups = self.grouping.labels
         found: list[Slices] = []
         for tag in self.tags:
             slices: list[Slice] = []
-            for value, rows in self._breakdown.rows_by_value(tag):
+            for value, rows in self.rows_by_value(tag):
                 scores = {
                     name: self.scores[name].slice(rows, info, groups)
                     for name, info in metrics.items()

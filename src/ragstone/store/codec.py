@@ -22,6 +22,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from ragstone.errors import Cause, UnknownNameError
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import First, MetricSummaryBuilder, Placed, Reasons
+from ragstone.results.outcomes import Outcomes
 from ragstone.results.run_summary import RunSummaryBuilder, TagBreakdown
 from ragstone.results.stats.sums import Latencies
 from ragstone.types.claim import ClaimIssue, Label
@@ -205,14 +206,14 @@ class RowIndexSet(Collection[int]):
         return (place for place, flag in enumerate(self._flags) if flag)
 
 
-COUNTS_VERSION = f"{version('ragstone')}+3"
+COUNTS_VERSION = f"{version('ragstone')}+4"
 """Other versions may count otherwise. Increase the number when a counted class changes."""
 
 _OBJECTS: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
         *(RunSummaryBuilder, MetricSummaryBuilder, RowKeys, TagBreakdown, Latencies, Reasons),
-        IdCheck,
+        *(IdCheck, Outcomes),
     )
 }
 _VALUES: Mapping[str, Callable[..., object]] = {

@@ -484,7 +484,8 @@ class Manifest(FrozenModel):
     source: Source
     judge: str | None
     judge_note: str | None  # None if no metric used one
-    judge_test: str | None = None  # the result of this judge's last test
+    judge_test: str | None = None  # the result of this judge's last test before the run
+    judge_key: str | None = None  # under which later tests of this judge are found
     target: str | None
     not_run: FrozenMap[str, str]  # metric -> why
     # everything that affects the numbers, by name; equal for repetitions of a run

@@ -52,6 +52,14 @@ class Gate(FrozenModel):
             problem = self._doubt(found) if found else "no calibration has labels of it"
             name = f"calibration {found.calibration}" if found else f"corrected {self.metric}"
             why = f"the {name} cannot decide ({problem})" if problem else ""
+        found = summary.corrected if summary and self.of == "mean" else None
+        if value is not None and found and found.interval and not found.problem:
+            assert found.mean is not None
+            if reaches(found.mean, self.threshold, self.op) is not passed:
+                low, high = found.interval
+                why = f"the judge's mean is {value:.2f}, but corrected with labels it is "
+                why += f"{found.mean:.2f} ({low:.2f} to {high:.2f})"
+                passed = None
         return GateResult(**dict(self), value=value, passed=passed, why=why)
 
     def _doubt(self, found: Correction) -> str | None:
@@ -80,14 +88,15 @@ class Gate(FrozenModel):
 
 class GateResult(Gate):
     value: float | None
-    passed: bool | None  # None if undetermined
-    why: str = Field(default="", exclude=True)  # there is no value
+    passed: bool | None  # None if undecided
+    why: str = Field(default="", exclude=True)  # it is undecided
 
     def __str__(self) -> str:
-        if self.value is None:
+        if self.value is None or self.passed is None:
             few = "too few rows were scored" if self.of == "interval" else "nothing was scored"
             limit = f"{self.op} {self.threshold:g}"
-            return f"{self.metric}: {self.why or few}, so {limit} cannot be checked"
+            end = "cannot be checked" if self.value is None else "is undecided"
+            return f"{self.metric}: {self.why or few}, so {limit} {end}"
         word = "is" if self.passed else "is not"
         # if they are equal to four digits, those would look like a pass
         near = round(self.value, 4) == round(self.threshold, 4)

@@ -157,11 +157,7 @@ class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer."""
 
     name = "offline"
-    description = (
-        "word-level: compares words, numbers, negations and names with the contexts, "
-        "weighted by a model trained on human labels; misses paraphrases and "
-        "inferences; confidence is calibrated on English texts in which 70% of claims are supported"
-    )
+    description = "compares words, without understanding"
     settings = DEFAULTS
     kinds = frozenset(
         kind.kind

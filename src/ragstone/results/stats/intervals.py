@@ -210,17 +210,23 @@ def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float,
     interval is wide: 3 of 3 gives 0.29 to 1.
     Sources: Clopper and Pearson (1934); Lancaster (1961) and Agresti and Gottard (2007).
     """
+    tail, mid = (1 - level) / 2, n >= FEW_TRIALS
+    return _lower(right, n, tail, mid=mid), 1 - _lower(n - right, n, tail, mid=mid)
+
+
+def mid_p_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the mid-P interval of a proportion for any n; see `proportion_interval`."""
     tail = (1 - level) / 2
-    return _lower(right, n, tail), 1 - _lower(n - right, n, tail)
+    return _lower(right, n, tail, mid=True), 1 - _lower(n - right, n, tail, mid=True)
 
 
-def _lower(right: int, n: int, tail: float) -> float:
+def _lower(right: int, n: int, tail: float, *, mid: bool) -> float:
     if right == 0:
         return 0.0
 
     def chance(p: float) -> float:
         as_many = beta_below(p, right, n - right + 1)
-        if n < FEW_TRIALS:
+        if not mid:
             return as_many
         more = beta_below(p, right + 1, n - right) if right < n else 0.0
         return (as_many + more) / 2
