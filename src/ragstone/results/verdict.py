@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 RETRIEVAL = ("hit", "recall", "mrr", "map", "ndcg", "precision", "f1")
 """Metrics that are 0 exactly if no relevant document is among the first k."""
-MIN_GROUP = 5  # rows of a group that can be named as the weakest
+MIN_GROUP = 5  # rows of a group that can be named as the weakest, or whose ids can look wrong
 _BAD = (Outcome.WRONG, Outcome.DECLINED)
 
 
@@ -177,7 +177,7 @@ class _Answers:
         self.metric = (able or [*outcomes.by_metric])[0]
         self.outcomes = outcomes
         self.by_reference = base_name(self.metric) != BY_CONTEXTS
-        self.ids_differ = counts.ids.warning("row") is not None
+        self.ids_differ = counts.ids.rows >= MIN_GROUP and counts.ids.warning("row") is not None
         codes = outcomes.by_metric[self.metric]
         self.judged = codes != none
         self.n = int(self.judged.sum())
@@ -289,7 +289,7 @@ class _Answers:
         if self.bad.any() and (group := self._weakest()):
             parts.append(f"weakest group: {group}")
         if not self.by_reference and self.outcomes.references:
-            parts.append("answer_correctness would show whether they are right")
+            parts.append("whether they are right, answer_correctness would show")
         words = "; ".join(filter(None, parts))
         return f"{words[0].upper()}{words[1:]}." if words else ""
 
@@ -327,7 +327,7 @@ class _Answers:
         if flags.size and mid_p_interval(int(flags.sum()), flags.size)[0] > 0.5:
             return (
                 f"check the references first: {int(flags.sum()):,} of {flags.size:,} of these "
-                "answers are supported by what was retrieved"
+                "answers are supported by the contexts"
             )
         return ""
 

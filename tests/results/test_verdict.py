@@ -1,0 +1,308 @@
+"""The verdict of a run: outcomes partition the rows, and the sentence says what the table says."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.errors import Cause
+from ragstone.evaluation.runner import evaluate
+from ragstone.metrics import get
+from ragstone.results.outcomes import FOUND, Found, Outcome, found_by_ids, is_right
+from ragstone.results.run import Run
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.store.codec import decode_counts, encode_counts
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+METRICS = ("answer_correctness", "abstention")
+NOT_JUDGED = Score.failed(Cause.TIMEOUT, "late")
+
+
+def row(index: int, right: bool | None, found: bool | None, declined: bool = False) -> Row:
+    """Return a row with these outcomes; None is a failed judge, or no relevant documents."""
+    sample = Sample(
+        id=f"q{index}",
+        query=f"Query {index}?",
+        response="An answer.",
+        reference="Another answer.",
+        contexts=(Context(id="d1" if found else "d2", text="A text."),),
+        relevance=None if found is None else {"d1": 1},
+        tags={"group": f"g{index % 3}"},
+    )
+    score = NOT_JUDGED if right is None else Score.scored(right, detail={"recall": float(right)})
+    abstained = Score.scored(1, detail={"abstained": declined, "answerable": True})
+    return Row(index, sample, scores={METRICS[0]: score, METRICS[1]: abstained})
+
+
+def run_of(rows: Sequence[Row], metrics: Sequence[str] = METRICS) -> Run:
+    manifest = Manifest(
+        run_id="r1",
+        version="0.1.0",
+        started_at=datetime(2026, 3, 1, tzinfo=UTC),
+        plan=Plan(cluster="id"),
+        source=Source(name="data.jsonl", rows=len(rows)),
+        judge="offline",
+        judge_note="words",
+        target=None,
+        not_run={},
+    )
+    return Run(manifest, {name: get(name).info() for name in metrics}, rows)
+
+
+def of_cells(wrong_missed: int, declined_missed: int, wrong_found: int, right: int) -> Run:
+    kinds = [(False, False, False)] * wrong_missed + [(False, False, True)] * declined_missed
+    kinds += [(False, True, False)] * wrong_found + [(True, True, False)] * right
+    return run_of([row(n, *kind) for n, kind in enumerate(kinds)])
+
+
+KINDS = st.tuples(st.sampled_from([True, False, None]), st.sampled_from([True, False, None]))
+
+
+@given(st.lists(st.tuples(KINDS, st.booleans()), min_size=1, max_size=40), st.randoms())
+def test_outcomes_partition_the_rows_in_any_order(kinds: Any, random: Random) -> None:
+    rows = [row(n, *kind, declined) for n, (kind, declined) in enumerate(kinds)]
+    run = run_of(rows)
+    found = run.verdict
+    listed = [place for cell in found.cells for place in cell.rows]
+    assert sorted(listed) == sorted(set(listed))  # no row has two outcomes
+    assert len(listed) == found.judged == sum(cell.count for cell in found.cells)
+    by_row = {each.index: found.outcome_of(each) for each in rows}
+    for cell in found.cells:
+        assert all(by_row[place] == (cell.outcome, cell.found) for place in cell.rows)
+        assert cell.count == len(cell.rows)
+    left = [each for each in by_row.values() if each and each[0] is Outcome.NOT_JUDGED]
+    assert found.judged + len(left) == len(rows)
+
+    random.shuffle(rows)
+    half = RunSummaryBuilder.of(rows[: len(rows) // 2], METRICS, cluster="id")
+    half.merge(RunSummaryBuilder.of(rows[len(rows) // 2 :], METRICS, cluster="id"))
+    encoded = encode_counts(half)
+    assert encoded is not None
+    assert replace(run, known_counts=decode_counts(encoded)).verdict == found
+
+
+@given(*[st.integers(0, 20)] * 3, st.integers(1, 20))
+def test_the_sentence_has_the_numbers_of_the_table(a: int, b: int, c: int, right: int) -> None:
+    found = of_cells(a, b, c, right).verdict
+    numbers = list(map(int, re.findall(r"\d+(?![\d%])", found.sentence)))
+    if not a + b + c:
+        assert "right" in found.sentence
+        return
+    assert numbers[:2] == [a + b + c, a + b + c + right]
+    for number, words in ((a + b, "no relevant document"), (c, "retrieved.")):
+        assert not number or f"{number}: " in found.sentence
+        assert (words in found.sentence) is bool(number) or words == "retrieved."
+    if a and b:
+        assert f"({a} invented, {b} declined)" in found.sentence
+
+
+def test_the_sentence_of_the_quality_engineer() -> None:
+    found = of_cells(8, 4, 4, 24).verdict
+    assert found.sentence == (
+        "16 of 40 answers are wrong (40%, 26% to 56%). 12: no relevant document was retrieved "
+        "(8 invented, 4 declined). 4: it was retrieved."
+    )
+    assert found.advice == "Fix retrieval first."
+    assert json.loads(json.dumps(found.to_dict()))["bad"] == 16
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        ((12, 0, 3, 60), "Fix retrieval first."),
+        ((3, 0, 14, 60), "Fix the answers first, not retrieval."),
+        ((10, 0, 10, 60), "Which of the two is the larger cause cannot be told from 20 answers."),
+        ((2, 0, 0, 3), "Which of the two is the larger cause cannot be told from 2 answers."),
+        ((0, 0, 0, 30), ""),
+    ],
+)
+def test_a_cause_is_named_only_if_an_interval_separates_it(cells: Any, advice: str) -> None:
+    assert of_cells(*cells).verdict.advice == advice
+
+
+def test_one_cause_is_rarely_named_if_both_are_equal() -> None:
+    random, named = Random(1), 0
+    for _ in range(400):
+        missed = sum(random.random() < 0.5 for _ in range(40))
+        named += "first" in of_cells(missed, 0, 40 - missed, 20).verdict.advice
+    assert named / 400 < 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7])
+@pytest.mark.parametrize("n", [40, 300])
+def test_intervals_of_cells_cover(share: float, n: int) -> None:
+    from ragstone.results.verdict import _share  # pyright: ignore[reportPrivateUsage]
+
+    random, covered = np.random.default_rng(7), 0
+    for _ in range(2000):
+        interval = _share(random.random(n) < share, None)
+        covered += interval is not None and interval[0] <= share <= interval[1]
+    assert covered / 2000 > 0.93
+
+
+def test_unjudged_answers_are_said_with_the_cause() -> None:
+    found = run_of([row(0, True, True), row(1, None, True), row(2, None, False)]).verdict
+    assert "2 answers were not judged: the judge gave no answer (timeout)." in found.sentence
+    nothing = run_of([row(0, None, True)]).verdict
+    assert nothing.sentence.startswith("Whether the answers are right is unknown: 1 answer was")
+    assert nothing.judged == 0
+
+
+def test_ids_that_never_match_do_not_blame_retrieval() -> None:
+    rows = [
+        replace(each, sample=each.sample.model_copy(update={"relevance": {f"doc-{n}.pdf": 1}}))
+        for n, each in enumerate(row(n, n < 5, found=True) for n in range(30))
+    ]
+    found = run_of(rows).verdict
+    assert "no relevant document" not in found.sentence
+    assert found.advice.startswith("Check the ids first")
+
+
+def test_what_was_retrieved_is_read_from_ids_then_claims() -> None:
+    sample = Sample(id="1", query="Q?", response="R", relevance={"a": 1, "b": 0})
+    contexts = [((), Found.NOT_FOUND), ((Context(id="b"),), Found.NOT_FOUND)]
+    contexts += [((Context(id="a"),), Found.FOUND), ((Context(text="t"),), Found.UNKNOWN)]
+    for given_contexts, expected in contexts:
+        assert found_by_ids(sample.model_copy(update={"contexts": given_contexts})) is expected
+    ranked = tuple(Context(id=name) for name in "xya")
+    deep = sample.model_copy(update={"ranking": ranked})
+    assert found_by_ids(deep, 2) is Found.NOT_FOUND
+    assert found_by_ids(deep, 3) is Found.FOUND
+    rows = [row(n, right=False, found=None) for n in range(20)]
+    judged = [
+        replace(each, scores={**each.scores, "context_recall": Score.scored(n < 18)})
+        for n, each in enumerate(rows)
+    ]
+    words = str(run_of(judged, (*METRICS, "context_recall")).verdict)
+    assert "2: the contexts lack the answer (all invented). 18: they have it." in words
+    assert FOUND.index(Found.FOUND) == 0
+
+
+def test_a_threshold_or_a_contradiction_decides_what_is_right() -> None:
+    half = Score.scored(0.4, detail={"recall": 0.5})
+    assert is_right("answer_correctness", half)
+    assert not is_right("answer_correctness", half.model_copy(update={"passed": False}))
+    assert is_right("faithfulness", Score.scored(1)) is True
+    assert is_right("faithfulness:ragaliq", Score.scored(0.9)) is False
+    assert is_right("faithfulness", Score.undefined("no claims")) is None
+    assert is_right("exact_match", Score.scored(1).flag("imputed")) is None
+
+
+def test_a_query_without_an_answer_is_right_if_it_is_declined() -> None:
+    for declined, expected in ((True, Outcome.RIGHT), (False, Outcome.WRONG)):
+        detail = {"abstained": declined, "answerable": False}
+        one = row(0, right=False, found=None)
+        scores = {**one.scores, "abstention": Score.scored(1, detail=detail)}
+        known = run_of([one]).verdict.outcome_of(replace(one, scores=scores))
+        assert known == (expected, Found.UNKNOWN)
+
+
+# ---- ten synthetic systems: the sentence of a manager who knows the truth
+
+
+def texts(n: int, *, missed: int, broken: int, declined: int = 0, swapped: int = 0) -> list[Any]:
+    """Return answers about n lamps: `missed` without their manual, `broken` in spite of it."""
+    rows: list[Any] = []
+    for lamp in range(n):
+        hours, name = 1000 + 37 * lamp, f"Lamp {lamp} of the hall"
+        truth = f"{name} lasts {hours} hours."
+        good, lost = lamp >= missed + broken, lamp < missed
+        answer = truth if good else f"{name} lasts {hours + 11} minutes."
+        if not good and lamp % max(1, missed + broken) < declined:
+            answer = "I don't know the answer to that."
+        reference = f"{name} is {hours + 5} cm high." if good and lamp >= n - swapped else truth
+        shown = f"Printer {lamp} prints {hours} pages." if lost else truth
+        contexts = [{"id": f"x{lamp}" if lost else f"m{lamp}", "text": shown}]
+        row = {"query": f"How long does {name} last?", "response": answer, "reference": reference}
+        rows.append({**row, "id": str(lamp), "contexts": contexts, "relevance": {f"m{lamp}": 1}})
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("system", "sentence", "advice"),
+    [
+        (  # retrieval is bad
+            texts(60, missed=20, broken=2),
+            "22 of 60 answers are wrong",
+            "Fix retrieval first.",
+        ),
+        (  # the generator is bad
+            texts(60, missed=2, broken=20),
+            "2: no relevant document was retrieved (all invented). 20: it was retrieved.",
+            "Fix the answers first, not retrieval.",
+        ),
+        (  # both
+            texts(60, missed=12, broken=12),
+            "12: no relevant document was retrieved (all invented). 12: it was retrieved.",
+            "Which of the two is the larger cause cannot be told from 24 answers.",
+        ),
+        (  # it declines
+            texts(60, missed=20, broken=0, declined=20),
+            "20: no relevant document was retrieved (all declined).",
+            "Fix retrieval first.",
+        ),
+        (  # the references are wrong, not the answers
+            texts(60, missed=0, broken=0, swapped=20),
+            "20 of 60 answers are wrong",
+            "Check the references first: 20 of 20 of these answers are supported by the contexts.",
+        ),
+        (  # few rows
+            texts(5, missed=1, broken=1),
+            "2 of 5 answers are wrong (40%, 5% to 85%).",
+            "Which of the two is the larger cause cannot be told from 2 answers.",
+        ),
+        (texts(60, missed=0, broken=0), "All 60 answers are right (100%, 95% to 100%).", ""),
+    ],
+)
+def test_the_verdict_is_what_a_manager_would_say(system: Any, sentence: str, advice: str) -> None:
+    found = evaluate(system).verdict
+    assert sentence in found.sentence
+    assert found.advice == advice
+
+
+def test_without_references_the_words_say_what_was_compared() -> None:
+    rows = texts(60, missed=0, broken=9)
+    bare = [{k: v for k, v in each.items() if k != "reference"} for each in rows]
+    found = evaluate(bare, metrics="faithfulness").verdict
+    assert found.sentence.startswith(
+        "9 of 60 answers make a claim that the contexts do not support (15%,"
+    )
+    assert "right" not in str(found)
+    assert "answer_correctness would show" in str(evaluate(rows, metrics="faithfulness").verdict)
+
+
+def test_rankings_count_queries_without_a_relevant_document() -> None:
+    rows = [
+        {"id": str(n), "query": f"q{n}", "ranking": [f"d{n}" if n else "x"], "relevance": [f"d{n}"]}
+        for n in range(5)
+    ]
+    found = evaluate(rows, metrics=["hit", "mrr"], k=[1, 10]).verdict
+    assert (
+        found.sentence
+        == "For 1 of 5 queries no relevant document is in the top 10 (20%, 1% to 72%)."
+    )
+    assert found.metric == "hit@10"
+    assert math.isclose(found.bad / found.judged, 0.2)
+
+
+def test_the_weakest_group_is_named_only_if_it_is_worse_than_the_rest() -> None:
+    rows = texts(60, missed=20, broken=0)
+    for number, each in enumerate(rows):
+        each["difficulty"] = "hard" if number < 24 else "easy"
+        each["colour"] = "red" if number % 2 else "blue"
+    assert "weakest group: difficulty = hard, 20 of 24" in evaluate(rows).verdict.advice
+    assert Counter(type(each) for each in rows) == {dict: 60}
