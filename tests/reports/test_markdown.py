@@ -32,16 +32,27 @@ MISSED = Gate(metric="hit@5", op="<=", threshold=0.5)
 FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)
 
 REPORT = """\
-## ✗ Evaluation: 1 of 2 gates failed
+## ✗ 1 of 2 gates failed: 2 of 2 answers make a claim that the contexts do not support \
+(100%, 16% to 100%). 2 answers were not judged, for example because the judge gave no answer \
+(timeout).
+
+**Whether they are right, answer_correctness would show.**
 
 - passed: hit@5 0.6667 is &gt;= 0.5 (3 of 4 scored)
 - **FAILED: faithfulness 0.2500 is not &gt;= 0.8 (2 of 4 scored)**
 
-| metric | mean | 95% interval | n | scored | undefined | failed |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
-| hit@5 | 0.6667 | 0.0943 – 0.9916 | 4 | 3 | 1 | 0 |
-| f1@5 | 0.1905 | 0.0264 – 0.7636 | 4 | 3 | 1 | 0 |
-| faithfulness | 0.2500 | 0.0059 – 0.8873 | 4 | 2 | 1 | 1 |
+|  | not supported |
+| --- | ---: |
+| found | 1 (50%, 1% to 99%) |
+| not found | 1 (50%, 1% to 99%) |
+
+| metric | mean | 95% interval | notes |
+| --- | ---: | --- | --- |
+| hit@5 | 0.67 | 0.09 to 0.99 | 3 of 4 rows |
+| f1@5 | 0.19 | 0.03 to 0.76 | 3 of 4 rows |
+| faithfulness | 0.25 | 0.01 to 0.89 | **2 of 4 rows, 1 failed** |
+
+Judge: offline (word overlap); nobody has tested it
 
 ### Failed scores
 
@@ -60,7 +71,9 @@ contradicted: It charges in 60 minutes. (The context says 75 minutes.) |
 contradicted: It charges in 60 minutes. (The context says 75 minutes.) |
 
 <details>
-<summary>Run details</summary>
+<summary>All counts</summary>
+
+| metric | mean | 95% interval | n | scored | undefined | failed |
 """
 
 
@@ -73,10 +86,10 @@ def test_the_verdict_comes_first_and_what_was_not_judged_has_no_number(make_run:
 @pytest.mark.parametrize(
     ("gates", "rows", "expected"),
     [
-        ([], slice(None), "## Evaluation: no gates"),
-        ([PASSED], slice(None), "## ✓ Evaluation: 1 of 1 gate passed"),
-        ([FAILED], slice(2, None), "## ? Evaluation: 1 of 1 gate undetermined"),
-        ([MISSED, FAILED], slice(3, None), "## ✗ Evaluation: 1 of 2 gates failed, 1 undetermined"),
+        ([], slice(None), "## 2 of 2 answers make"),
+        ([PASSED], slice(None), "## ✓ 1 gate passed: 2 of 2 answers"),
+        ([FAILED], slice(2, None), "## ? 1 of 1 gate undecided: Whether the answers are right"),
+        ([MISSED, FAILED], slice(3, None), "## ✗ 1 of 2 gates failed: Whether the answers"),
     ],
 )
 def test_the_verdict(make_run: MakeRun, gates: list[Gate], rows: slice, expected: str) -> None:
@@ -160,7 +173,7 @@ def test_without_gates_and_marks_the_worst_are_of_one_metric(make_run: MakeRun) 
 def test_that_too_much_failed_goes_before_gates_that_passed(make_run: MakeRun) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
     text = run_as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
-    assert text.startswith("## ✗ Evaluation: too many failures")
+    assert text.startswith("## ✗ too many failures")
     assert "1 of 3 scores of faithfulness failed" in text
     assert "INCONCLUSIVE: faithfulness" in text
     assert "passed: faithfulness" not in text

@@ -77,7 +77,7 @@ def test_every_report_states_how_rows_are_grouped(make_run: MakeRun, tmp_path: P
     line = "60 rows grouped into 20 by shared queries (`cluster=id` treats rows as independent)"
     assert f"Intervals: {line}" in told(run)
     console = Console(file=StringIO(), width=200)
-    print_run(run, console)
+    print_run(run, console, verbose=True)
     assert line in console.file.getvalue()  # type: ignore[attr-defined]
     assert line.replace("`", "") in run_as_markdown(run).replace("\\`", "")
     write_html(run, tmp_path / "run.html")
@@ -102,7 +102,7 @@ def test_every_report_states_how_rows_are_grouped(make_run: MakeRun, tmp_path: P
 def test_a_gate_without_a_score_is_not_told(make_run: MakeRun) -> None:
     run = make_run(rows=[], gates=[Gate(metric="hit@5", op=">=", threshold=0.5)])
     assert (
-        "Gate: UNDETERMINED: hit@5: nothing was scored, so >= 0.5 cannot be checked (0 of 0 scored)"
+        "Gate: UNDECIDED: hit@5: nothing was scored, so >= 0.5 cannot be checked (0 of 0 scored)"
         in told(run)
     )
 
@@ -289,7 +289,7 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
         scores = {**row.scores, "faithfulness": Score.failed(cause, "why")}
         run = make_run([replace(row, scores=scores)], names=("faithfulness",))
         console = Console(file=StringIO(), width=200)
-        print_run(run, console)
+        print_run(run, console, verbose=True)
         write_workbook(tmp_path / "x.xlsx", run, names=["faithfulness"], combined=False)
         sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
         head, cells = sheet.iter_rows(values_only=True)

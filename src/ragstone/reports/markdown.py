@@ -46,16 +46,22 @@ def write_markdown(run: Run, path: Path) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, view.headline(run))]
-    if outcomes := view.outcome_grid(run):
-        blocks.append(part_as_markdown(outcomes))
+    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, view.notices(run))]
+    if advice := run.verdict.advice:
+        blocks.append(f"**{escape(advice)}**")
     if lines := [f"- {_emphasized(line)}" for line in view.decisions(run)]:
         blocks.append("\n".join(lines))
-    blocks += map(part_as_markdown, view.scores(run))
+    if outcomes := view.outcome_grid(run):
+        blocks.append(part_as_markdown(outcomes))
+    if metrics := tuple(view.metric_lines(run)):
+        blocks.append(part_as_markdown(Grid(view.METRIC_HEADS, metrics, frozenset({"mean"}))))
+    if judge := view.trust(run):
+        blocks.append(paragraph(f"{judge.label}: {judge.words}"))
     for title, grids in (("Failed scores", view.failures(run)), ("Worst samples", view.worst(run))):
         for grid in grids:
             blocks += [f"### {title}", part_as_markdown(grid, _SHORT)]
     rows = [(escape(line.label), _emphasized(line)) for line in view.details(run)]
+    blocks += [folded("All counts", part_as_markdown(part)) for part in view.scores(run)]
     blocks.append(folded("Run details", markdown_table(("item", "value"), rows)))
     blocks += [folded(f"By {grid.heads[0]}", part_as_markdown(grid)) for grid in view.slices(run)]
     return join_blocks(blocks, limit=limit)

@@ -35,7 +35,7 @@ from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
 from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.questions import ExtractClaims, VerifyClaims
-from ragstone.types.score import MetricInfo, State, Summary
+from ragstone.types.score import State
 
 if TYPE_CHECKING:  # a run without a store does not import one
     from ragstone.store import RunInfo
@@ -149,8 +149,7 @@ def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool 
     left = len(run.metrics) - len(metrics)
     middle: list[RenderableType] = []
     if metrics:
-        heads = ("metric", "mean", "95% interval", "notes")
-        grid = Grid(heads, tuple(metrics), frozenset({"mean"}))
+        grid = Grid(view.METRIC_HEADS, tuple(metrics), frozenset({"mean"}))
         middle = ["", _bare_table(grid, console, head=False)]
     if left:
         middle.append(printable(f"and {count(left, 'more metric')}; -v shows all", console, "dim"))
@@ -281,62 +280,10 @@ def _print_scores(run: Run, console: Console) -> None:
     for part in view.scores(run):
         if isinstance(part, Line):
             print_line(part, console)
-            continue
-        # the bars have no head; where they do not fit, the table comes without them
-        style = bar_style(console.encoding)
-        failed = part.heads.index("failed")
-        heads = tuple("score" if head == "mean" else head for head in part.heads)
-        rows: list[GridRow] = []
-        for row, (name, summary) in zip(part.rows, run.summary().items(), strict=True):
-            cells = [printable(str(cell), console, limit=60) for cell in row.cells]
-            cells[0].stylize("bold")
-            cells[1].stylize("bold")
-            cells[failed].stylize("red" if summary.failed else "")
-            drawn = Text(bar(summary, run.metrics[name], style), "cyan")
-            rows.append(GridRow((*cells[:3], drawn, *cells[3:])))
-        figures = frozenset(heads[1:])
-        heads = (*heads[:3], "", *heads[3:])
-        console.print()
-        print_grid(console, Grid(heads, tuple(rows), figures, part.prose), spare="")
-        console.print()
-
-
-BAR_CELLS = 10
-# the part up to the mean, from the mean to the end of the interval, and the rest of the range;
-# then the interval's two ends, and both ends in one cell
-UNICODE_BARS, ASCII_BARS = "█─·├┤│", "#-.[]|"
-
-
-def bar_style(encoding: str) -> str:
-    try:
-        UNICODE_BARS.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return ASCII_BARS
-    return UNICODE_BARS
-
-
-def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
-    if summary.mean is None or not 0 < info.high - info.low < math.inf:
-        return ""
-
-    def position(value: float) -> float:
-        share = (value - info.low) / (info.high - info.low)
-        return round(min(max(share, 0.0), 1.0) * BAR_CELLS, 9)  # 0.1 is not exact in binary
-
-    full, line, empty, start, end, both = style
-    filled = round(position(summary.mean))
-    cells = [full] * filled + [empty] * (BAR_CELLS - filled)
-    if summary.interval is None:
-        return "".join(cells)
-    lower, upper = map(position, summary.interval)
-    first = min(math.floor(lower), BAR_CELLS - 1)
-    last = max(math.ceil(upper) - 1, first)
-    for place in range(max(first, filled), last):
-        cells[place] = line
-    cells[first], cells[last] = start, end
-    if first == last:
-        cells[first] = both
-    return "".join(cells)
+        else:
+            console.print()
+            print_grid(console, part)
+            console.print()
 
 
 def run_entry(info: "RunInfo") -> dict[str, object]:

@@ -212,8 +212,11 @@ def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | No
     return summary.mean, summary.interval
 
 
+METRIC_HEADS = ("metric", "mean", "95% interval", "notes")
+
+
 def metric_lines(run: Run) -> Iterator[GridRow]:
-    """Yield a row for each metric: its name, the mean to trust, the interval, what is missing."""
+    """Yield a row for each metric, with METRIC_HEADS; the mean is the one to trust."""
     for name, each in run.summary().items():
         mean, ends = shown_mean(each)
         notes: list[str] = []

@@ -47,9 +47,10 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
     best = info.high if info.higher_is_better else info.low
 
     def samples() -> Iterator[WorstSample]:
-        bad = run.verdict.bad_rows if name == run.verdict.metric else None
+        decides = name == run.verdict.metric and info.higher_is_better
+        right = run.verdict.right_rows if decides else frozenset[int]()
         for placed in counts.worst(higher_is_better=info.higher_is_better):
-            if placed.value == best or (bad is not None and placed.place not in bad):
+            if placed.value == best or placed.place in right:
                 continue
             if (row := find_row(run.rows, placed.place)) is not None:
                 sample, score = row.sample, row.scores[name]

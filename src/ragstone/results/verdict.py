@@ -105,10 +105,10 @@ class Verdict:
         return next((c for c in self.cells if (c.found, c.outcome) == (found, outcome)), None)
 
     @property
-    def bad_rows(self) -> frozenset[int] | None:
-        """The places of the rows that are not right; None without answers."""
-        bad = [cell.rows for cell in self.cells if cell.outcome in _BAD]
-        return frozenset(chain.from_iterable(bad)) if self.cells else None
+    def right_rows(self) -> frozenset[int]:
+        """The places of the rows with a right answer."""
+        right = [cell.rows for cell in self.cells if cell.outcome is Outcome.RIGHT]
+        return frozenset(chain.from_iterable(right))
 
     def to_dict(self) -> dict[str, object]:
         """Return the verdict as plain data."""
