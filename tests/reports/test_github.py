@@ -45,7 +45,7 @@ def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun) -> None:
     run = make_run(make_run().rows[2:3], gates=[FAILED])
     assert report_to_github(run, ON) == (
         (
-            "::error title=gate undetermined::faithfulness: nothing was scored, so >= 0.8 "
+            "::error title=gate undecided::faithfulness: nothing was scored, so >= 0.8 "
             "cannot be checked (0 of 1 scored)"
         ),
     )

@@ -10,6 +10,7 @@ from lxml import etree
 
 from ragstone.errors import UsageError
 from ragstone.reports.junit import write_junit
+from ragstone.reports.view import title
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 from ragstone.types.row import Row
@@ -57,7 +58,11 @@ def test_a_test_a_sample_and_one_a_gate(make_run: MakeRun, tmp_path: Path) -> No
         Gate(metric="faithfulness", op=">=", threshold=0.5, of="scored"),
     ]
     found = suites(make_run(gates=gates), tmp_path)
-    assert list(found) == ["faithfulness"]
+    assert list(found) == ["run", "faithfulness"]
+    verdict = told(found["run"])["verdict"]
+    assert verdict is not None
+    assert verdict[:2] == ("failure", "verdict")
+    assert verdict[2].startswith("✗ 1 of 2 gates failed: faithfulness 0.2500 is not >= 0.3; 2 of 2")
     assert told(found["faithfulness"]) == {
         "q1": None,
         "q2": (
@@ -74,6 +79,7 @@ def test_a_test_a_sample_and_one_a_gate(make_run: MakeRun, tmp_path: Path) -> No
     assert {each.name: each.value for each in found["faithfulness"].properties()} == {
         "run": "20260301-123005-abc123",
         "dataset": "qr.xlsx",
+        "verdict": title(make_run(gates=gates)),
         "target": "http://localhost:8000",
         "judge": "offline",
         "policy": "strict",
@@ -86,7 +92,7 @@ def test_a_failure_shows_the_texts_and_the_failing_claims(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
-    [suite] = suites(make_run(gates=[gate]), tmp_path).values()
+    [_, suite] = suites(make_run(gates=[gate]), tmp_path).values()
     [failure] = results(next(iter(suite)))
     assert failure.text == (  # type: ignore[attr-defined]
         "query: How long does battery 1 last?\n"
@@ -99,13 +105,13 @@ def test_without_gates_and_marks_every_metric_is_a_suite_in_which_numbers_pass(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
     found = suites(make_run(), tmp_path)
-    assert list(found) == ["hit@5", "f1@5", "faithfulness"]
-    assert [suite.failures for suite in found.values()] == [0, 0, 0]
+    assert list(found) == ["run", "hit@5", "f1@5", "faithfulness"]
+    assert [suite.failures for suite in found.values()] == [0, 0, 0, 0]
 
 
 def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun, tmp_path: Path) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.3)
-    [suite] = suites(make_run(make_run().rows[2:], gates=[gate]), tmp_path).values()
+    [_, suite] = suites(make_run(make_run().rows[2:], gates=[gate]), tmp_path).values()
     finding = told(suite)["gate: mean >= 0.3"]
     assert finding is not None
     assert finding[0] == "error"
@@ -114,7 +120,7 @@ def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun, tmp_path: Pat
 
 def test_a_gate_of_an_inconclusive_run_is_skipped(make_run: MakeRun, tmp_path: Path) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
-    suite, *_ = suites(make_run(gates=[gate], max_failure_rate=0.1), tmp_path).values()
+    [_, suite, *_] = suites(make_run(gates=[gate], max_failure_rate=0.1), tmp_path).values()
     finding = told(suite)["gate: mean >= 0.1"]
     assert finding is not None
     assert (finding[0], finding[2][:26]) == ("skipped", "inconclusive: faithfulness")
@@ -124,19 +130,20 @@ def test_a_number_that_the_policy_made_up_is_an_error(make_run: MakeRun, tmp_pat
     row = make_run().rows[0]
     made_up = row.scores["faithfulness"].model_copy(update={"fallback": True, "reason": "odd"})
     run = make_run([replace(row, scores={"faithfulness": made_up})], names=("faithfulness",))
-    [suite] = suites(run, tmp_path).values()
+    [_, suite] = suites(run, tmp_path).values()
     assert told(suite) == {"q1": ("error", "imputed", "0.5000 imputed by the policy: odd")}
 
 
 def test_a_run_that_was_stopped_has_an_error(make_run: MakeRun, tmp_path: Path) -> None:
     found = suites(make_run(partial=True), tmp_path)
-    finding = told(found["run"])["all rows were evaluated"]
+    finding = told(found["run"])["verdict"]
     assert finding is not None
-    assert finding[:2] == ("error", "partial")
+    assert finding[0] == "error"
+    assert finding[2].startswith("✗ the run stopped early; 4 of 4 rows evaluated; ")
 
 
 def test_a_run_without_metrics_has_no_suites(make_run: MakeRun, tmp_path: Path) -> None:
-    assert suites(make_run([], names=()), tmp_path) == {}
+    assert list(suites(make_run([], names=()), tmp_path)) == ["run"]
 
 
 def test_what_cannot_be_written_is_said(make_run: MakeRun, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """A run as JUnit XML, for CI systems that show tests.
 
-There is a suite per metric with a gate or a threshold (per metric, if none has one), with a test
-per sample and per gate. Failed and imputed scores and undetermined gates are errors, undefined
-scores are skipped. Of long runs only some samples are tests; a property states which.
+The first suite has one test, of the verdict. Others are of metrics with a gate or a threshold (of
+all, if none has one), with a test per sample and per gate. Failed and imputed scores and undecided
+gates are errors, undefined scores are skipped. Of long runs only some samples are tests; a property
+states which.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from ragstone._internal.files import write_file
 from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.format import CAUSES, NO_VALUE, decimal, interval
 from ragstone.reports.tables import describe_claim
-from ragstone.reports.view import correction, partial_notice, texts_read
+from ragstone.reports.view import Tone, correction, status, texts_read, title
 from ragstone.reports.worst import checked_metrics, excerpt, failing, shortfall
 from ragstone.results.run import Run
 from ragstone.types.row import TEST_FAILED, Row
@@ -75,13 +76,13 @@ def _write(path: Path, run: Run) -> None:
             if suite := suites.get(gate.metric):
                 suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
         whole = _Suite("run", stack)
-        if run.partial:
-            problem = _Problem("error", partial_notice(run), "partial")
-            whole.add("all rows were evaluated", problem)
-        if run.too_much_failed:
-            problem = _Problem("error", "; ".join(run.too_much_failed), "max_failure_rate")
-            whole.add("failures are within the limit", problem)
-        listed = [*suites.values(), *([whole] if whole.counts else [])]
+        state = status(run)
+        problem = None
+        if state and state.tone is Tone.BAD:
+            kind = "failure" if any(gate.passed is False for gate in run.gates()) else "error"
+            problem = _Problem(kind, f"{state.words}; {run.verdict}", "verdict")
+        whole.add("verdict", problem)
+        listed = [whole, *suites.values()]
 
         total = sum((suite.counts for suite in listed), Counter[str]())
         started = f"{run.manifest.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
@@ -107,7 +108,7 @@ def _properties(run: Run, name: str) -> dict[str, str]:
     manifest, info = run.manifest, run.metrics.get(name)
     judge = manifest.judge if info and info.calls else None
     given = {"target": manifest.target, "judge": judge, "policy": info and info.policy}
-    found = {"run": manifest.run_id, "dataset": manifest.source.name}
+    found = {"run": manifest.run_id, "dataset": manifest.source.name, "verdict": title(run)}
     found |= {key: value for key, value in given.items() if value}
     if info:
         summary = run.summary()[name]

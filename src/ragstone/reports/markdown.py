@@ -129,7 +129,7 @@ def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
     errors += [("too many failures", words) for words in run.too_much_failed]
     for gate in run.gates():
         if not gate.passed:
-            title = "gate undetermined" if gate.passed is None else "gate failed"
+            title = "gate undecided" if gate.passed is None else "gate failed"
             errors.append((title, f"{gate} ({view.coverage(summaries[gate.metric])})"))
     warnings: list[tuple[str, str]] = []
     for name, summary in summaries.items():
