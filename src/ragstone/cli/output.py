@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
+ENOUGH = 10  # finished rows from which the rest can be estimated
 
 
 def write_document(file: Path | None, document: object) -> Console:
@@ -87,7 +88,7 @@ def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], N
     def print_lines() -> None:  # from a thread, so that they also appear while no row finishes
         with suppress(OSError, ValueError):  # nobody reads standard error anymore
             while not ended.wait(SECONDS_BETWEEN_LINES):
-                line = rows.line(monotonic() - start, RETRIES)
+                line = rows.line(RETRIES)
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     thread = Thread(target=print_lines, name="ragstone progress", daemon=True)
@@ -97,6 +98,9 @@ def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], N
     finally:
         ended.set()
         thread.join()
+        if rows.done == rows.total and monotonic() - start > SECONDS_BETWEEN_LINES:
+            done = f"all {count(rows.total, 'row')} are done; making the report"
+            console.print(done, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass
@@ -107,21 +111,23 @@ class RowProgress:
     done: int = 0
     failed: int = 0
     total: int = 0
+    first: float | None = None  # when the first row was done: starting takes time of its own
 
     def add(self, row: Row | bool, total: int) -> None:
+        self.first = monotonic() if self.first is None else self.first
         failed = row.has_failed if isinstance(row, Row) else row
         self.done, self.failed, self.total = self.done + 1, self.failed + failed, total
 
-    def line(self, seconds: float, made: RetryLog) -> str:
+    def line(self, made: RetryLog) -> str:
         text = "no rows done yet"
         if self.done:
-            left = self.total - self.done
-            minutes = max(1, round(left * seconds / self.done / 60))
             text = f"{self.done:,} of {count(self.total, 'row')} done"
             text += f", {self.failed:,} failed" if self.failed else ""
-            rate = 60 * self.done / seconds
-            text += f"; {rate:{',.0f' if rate > 10 else '.2g'}} per minute"
-            text += f", {left:,} left, about {minutes:,} min"
+            if (since := monotonic() - (self.first or 0.0)) > 0 and self.done >= ENOUGH:
+                rate = 60 * (self.done - 1) / since
+                minutes = max(1, round((self.total - self.done) / rate))
+                text += f"; {rate:{',.0f' if rate > 10 else '.2g'}} per minute, "
+                text += f"{self.total - self.done:,} left, about {minutes:,} min"
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
         return text
