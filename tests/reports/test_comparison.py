@@ -193,7 +193,7 @@ def test_at_80_columns_the_figures_of_a_long_name_stand_in_tables(make_run: Make
     text = shown(compare(run((1.0, 1.0, 1.0), "a"), run((0.0, 0.25, 0.5), "b")), 80)
     assert not re.search("^  A ", text, re.MULTILINE), "no list"
     assert re.search("^faithfulness:ragas .* worse$", text, re.MULTILINE)
-    assert re.search("^faithfulness:ragas +60 0.0001 0.0001 ", text, re.MULTILINE)
+    assert re.search("^faithfulness:ragas +60 +0.0001 +0.0001 ", text, re.MULTILINE)
     assert re.search("^faithfulness:ragas +question-0000 ", text, re.MULTILINE)
 
 
