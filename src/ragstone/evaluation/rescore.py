@@ -74,7 +74,9 @@ class RescoredRows(LazyRows):
         return run_sync(score)
 
     async def _judge(self, row: Row) -> Row:
-        if self._needs_judge and not _has_transcript(row):
+        outcomes = (exchange.outcome for exchange in row.exchanges)
+        lost = any(isinstance(each, Reply) and each.value is None for each in outcomes)
+        if self._needs_judge and lost:
             raise TranscriptMissingError(self._run_id)
         try:
             again = await rescore_row(row, self._asking)
@@ -92,11 +94,6 @@ class RescoredRows(LazyRows):
         notes = tuple(note for note in row.notes if not note.startswith(TEST_FAILED))
         blamed = await diagnose(again, self._asking)
         return replace(again, scores=scores, notes=notes, blamed=blamed)
-
-
-def _has_transcript(row: Row) -> bool:
-    outcomes = (exchange.outcome for exchange in row.exchanges)
-    return not any(isinstance(each, Reply) and each.value is None for each in outcomes)
 
 
 def rescore(
