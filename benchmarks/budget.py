@@ -1,13 +1,12 @@
 """Whether budgets hold when workers are killed: many short runs with random limits and kills.
 
-    python benchmarks/budget.py [--runs 200] [--seed 1] [processes ray single]
+    python benchmarks/budget.py [--runs 200] [--seed 1] [processes single]
 
 Each run judges 40 rows with `--max-calls` or `--max-cost` (both are random), two workers, and a
 server on this machine, which counts calls and dollars itself: also those of replies that never
 arrive. Replies have random lengths, up to --max-tokens; some calls return 503, and some time out.
 One or two workers are killed with SIGKILL at random moments. `single` is one process with eight
-concurrent calls, without kills. The exit code is 1 if a limit is exceeded. `ray` needs
-ragstone[ray]; Linux only.
+concurrent calls, without kills. The exit code is 1 if a limit is exceeded.
 """
 
 import argparse
@@ -95,32 +94,16 @@ class Server:
         return web.json_response({"choices": choices, "usage": usage})
 
 
-def workers(engine: str) -> list[int]:
-    """Return the processes of this program's workers."""
-    if engine == "processes":
-        return [child.pid or 0 for child in active_children()]
-    parents: dict[int, int] = {}
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            stat = (folder / "stat").read_text().rpartition(") ")[2].split()
-            parents[int(folder.name)] = int(stat[1])
-            if (folder / "cmdline").read_bytes().startswith(b"ray::_call"):
-                found.append(int(folder.name))
-    # a worker is a child of Ray's node, which is a child of this process
-    return [each for each in found if parents.get(parents[each]) == os.getpid()]
-
-
-def kill(engine: str, server: Server, ended: Event, pick: random.Random) -> None:
+def kill(server: Server, ended: Event, pick: random.Random) -> None:
     """Kill one or two workers while calls are made."""
     for _ in range(pick.choice((1, 1, 2))):
         before = server.calls
         while server.calls <= before + pick.randint(0, 20):
             if ended.wait(0.01):
                 return
-        if found := workers(engine):
+        if found := active_children():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pick.choice(found), signal.SIGKILL)
+                os.kill(pick.choice(found).pid or 0, signal.SIGKILL)
 
 
 def run(engine: str, server: Server, pick: random.Random) -> tuple[str, float, float, str | None]:
@@ -136,9 +119,9 @@ def run(engine: str, server: Server, pick: random.Random) -> tuple[str, float, f
     most = pick.randint(5, 70) if limit == "max_calls" else round(pick.uniform(0.05, 1.0), 3)
     options: dict[str, Any] = {limit: most, "concurrency": 8, "retries": 2, "timeout": TIMEOUT}
     if engine != "single":
-        options |= {"workers": 2, "engine": engine}
+        options["workers"] = 2
     server.calls, server.dollars, ended = 0, 0.0, Event()
-    killing = Thread(target=kill, args=(engine, server, ended, pick))
+    killing = Thread(target=kill, args=(server, ended, pick))
     if engine != "single":
         killing.start()
     found = ragstone.evaluate(
@@ -155,7 +138,7 @@ def run(engine: str, server: Server, pick: random.Random) -> tuple[str, float, f
 def main() -> int:
     """Make the runs, and print what was spent and lost."""
     options = argparse.ArgumentParser()
-    options.add_argument("engines", nargs="*", default=["processes", "ray", "single"])
+    options.add_argument("engines", nargs="*", default=["processes", "single"])
     options.add_argument("--runs", type=int, default=200)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--seconds", type=float, default=3600, help="start no run after these")
@@ -172,11 +155,6 @@ def main() -> int:
         from ragstone.metrics import load_plugin
 
         load_plugin(str(Path("priced.py").resolve()))
-        if "ray" in given.engines:
-            os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-            import ray
-
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=50)
         for number in range(given.runs):
             engine = given.engines[number % len(given.engines)]
             limit, spent, most, stopped = run(engine, server, pick)

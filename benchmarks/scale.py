@@ -1,12 +1,12 @@
 """What engines cost: CPU and wall time of each beside a plain run, on the same rows.
 
-    python benchmarks/scale.py [--rows 50000] [--kill] [plain workers ray spark]
+    python benchmarks/scale.py [--rows 50000] [--kill] [plain workers spark]
 
 Each engine evaluates the same file with the offline judge and a store, with two workers, in a
 process of its own. The rows and the summary must be equal to those of the plain run, apart from
 times and ids. With --kill, one worker is killed with SIGKILL half way. CPU is that of the main
-process and the workers, from the start of Python; processes of Ray or Spark themselves are reported
-separately. The exit code is 1 if a result differs. Linux only. Needs ragstone[ray,parquet],
+process and the workers, from the start of Python; processes of Spark itself are reported
+separately. The exit code is 1 if a result differs. Linux only. Needs ragstone[parquet],
 pyspark and Java.
 """
 
@@ -30,14 +30,14 @@ WORDS = (
     "battery camera screen memory charger model phone cable hours weeks price network signal "
     "storage sensor lens update warranty speaker design weight colour"
 ).split()
-ENGINES = ("plain", "workers", "ray", "spark")
+ENGINES = ("plain", "workers", "spark")
 SETTINGS: Mapping[str, Any] = {"metrics": ["faithfulness"]}
 VARYING = re.compile(
-    r'"(?:run_id|started_at|path)": "[^"]*",? ?|"(?:latency_ms|p\d\d_ms|engine|workers)": [^,}]*'
+    r'"(?:run_id|started_at|path)": "[^"]*",? ?|"(?:latency_ms|p\d\d_ms|workers)": [^,}]*'
 )
 """What differs between equal runs."""
 TICKS = os.sysconf("SC_CLK_TCK")
-WORKERS = ("ray::_call", "pyspark.daemon", "multiprocessing.spawn")
+WORKERS = ("pyspark.daemon", "multiprocessing.spawn")
 """Parts of the command line of workers; all other processes belong to the engine."""
 
 
@@ -69,8 +69,8 @@ def run(engine: str, data: str) -> None:
     import ragstone
 
     options: dict[str, Any] = {**SETTINGS, "store": "runs.db"}
-    if engine in ("workers", "ray"):
-        options |= {"workers": 2, "engine": "ray" if engine == "ray" else "processes"}
+    if engine == "workers":
+        options["workers"] = 2
     if engine == "spark":
         score_in_spark(data)
         options["scored"] = "scores"
@@ -188,7 +188,7 @@ def measure(
         if child.returncode or (kill_after is not None and engine != "plain"):
             print((Path(folder) / "messages").read_text()[-3000:])
             sys.exit(f"{engine} failed, or no worker was killed")
-        return said.decode().splitlines()[-1], seconds  # Ray may print before it
+        return said.decode().splitlines()[-1], seconds
 
 
 def main() -> int:

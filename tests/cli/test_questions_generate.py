@@ -195,8 +195,11 @@ def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
         (("empty",), "there are no documents"),
         (("docs", "--types", "single=0", *MODEL), "the shares of the types add up to 0"),
         (("docs", "--types", "many=1", *MODEL), "no type of question named 'many'"),
-        (("docs",), "the judge offline does not take write_questions"),
-        (("docs", "--judge", "openai:m,offline", "--dry-run"), "does not take write_questions"),
+        (("docs",), "which needs a language model; name one, such as openai:gpt-4o-mini, or check"),
+        (
+            ("docs", "--judge", "openai:m,offline", "--dry-run"),
+            "cannot write and verify questions (write_questions",
+        ),
         (("docs", *MODEL, "-o", "docs/set.jsonl"), "docs, an input folder"),
         (("docs", *MODEL, "-o", "set.pdf"), ".pdf cannot be written"),
         (("docs", *MODEL, "--chunks", "c.csv"), "name a .jsonl file"),

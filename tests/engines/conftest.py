@@ -46,7 +46,6 @@ def ray(modules: Path) -> Iterator[Any]:
         ray.init(
             address="local",
             num_cpus=2,
-            num_gpus=1,  # pretended: Ray only counts them
             include_dashboard=False,
             object_store_memory=10**9,
             log_to_driver=False,

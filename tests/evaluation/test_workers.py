@@ -19,7 +19,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.errors import UsageError
 from ragstone.evaluation import workers
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.workers import WorkerError, gpus_per_worker, portable
+from ragstone.evaluation.workers import portable
 from ragstone.judges.offline.judge import OfflineJudge
 from ragstone.metrics import load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
@@ -85,7 +85,7 @@ def bare(run: Run) -> str:
     for name in ("run_id", "started_at", "latency"):
         del summary[name]
     text = json.dumps([summary, [row.to_dict() for row in run.rows]])
-    varying = r'"(latency_ms|p\d\d_ms)": [^,}]+|"workers": \d+, |"engine": "\w+", '
+    varying = r'"(latency_ms|p\d\d_ms)": [^,}]+|"workers": \d+, '
     return re.sub(varying, "", text)
 
 
@@ -349,29 +349,3 @@ def test_exceptions_that_cannot_be_pickled_are_passed_on_as_text() -> None:
     assert type(passed) is RuntimeError
     assert str(passed).endswith("OddError: 1 and 2")
     assert isinstance(portable(UsageError("no")), UsageError)
-
-
-def test_ray_needs_its_extra_and_a_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="set workers for the engine ray; each worker uses"):
-        evaluate(samples(2), metrics="faithfulness", engine="ray")
-    monkeypatch.setattr(workers, "find_spec", {}.get)
-    with pytest.raises(UsageError, match=r"ray needs an extra: pip install 'ragstone\[ray\]'"):
-        evaluate(samples(2), metrics="faithfulness", engine="ray", workers=2)
-
-
-def test_workers_with_local_models_ask_for_a_share_of_the_gpus(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-
-    def share(judge: str, workers: int, gpus: float) -> float:
-        return gpus_per_worker(Plan(judge=judge, workers=workers), gpus)
-
-    local, cuda = "local:models/nli", "local:models/nli,device=cuda"
-    assert share("offline", 2, 4) == 0
-    assert [share(local, 4, gpus) for gpus in (0, 1, 8)] == [0, 0.25, 1]
-    assert share(cuda, 4, 2) == 0.5
-    with pytest.raises(WorkerError, match="device=cuda needs a GPU, and Ray found none on this"):
-        share(cuda, 4, 0)
-    monkeypatch.setenv("RAY_ADDRESS", "auto")
-    assert share(cuda, 4, 0) == 1

@@ -16,11 +16,7 @@ Also readers of data files, YAML and metrics, and the store: many commands start
 """
 OTHERS = {
     *("_internal/plugins.py", "judges/llm/pydantic_ai.py", "judges/local/model.py"),
-    *(
-        "datasets/frames.py",
-        "evaluation/workers.py",
-        "integrations/mlflow.py",
-    ),
+    *("datasets/frames.py", "integrations/mlflow.py"),
 }
 """Where modules of users, and libraries of an extra, are imported by name."""
 

@@ -37,9 +37,9 @@ faithfulness  0.5000  0.7500  +0.2500         –  too few to tell
 A and B are means over the pairs that both runs scored
 
 Significance
-metric        pairs       p    Holm  t-test  effect  better  worse  same  MDE
-─────────────────────────────────────────────────────────────────────────────
-faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0    –
+metric        pairs       p    Holm  effect  better  worse  same  MDE
+─────────────────────────────────────────────────────────────────────
+faithfulness      2  1.0000  1.0000   +0.24       1      1     0    –
 p: probability of a difference at least this large by chance; Holm: p corrected for several metrics,
 significant below 0.05; MDE: minimum detectable effect, the smallest true difference that this many
 pairs detect with 80% power
@@ -89,8 +89,8 @@ both runs scored
 Significance
 faithfulness
   pairs 2 | p 1.0000 | Holm 1.0000 |
-  t-test 0.7952 | effect +0.24 | better
-  1 | worse 1 | same 0 | MDE –
+  effect +0.24 | better 1 | worse 1 |
+  same 0 | MDE –
 p: probability of a difference at least
 this large by chance; Holm: p corrected
 for several metrics, significant below
@@ -193,7 +193,7 @@ def test_at_80_columns_the_figures_of_a_long_name_stand_in_tables(make_run: Make
     text = shown(compare(run((1.0, 1.0, 1.0), "a"), run((0.0, 0.25, 0.5), "b")), 80)
     assert not re.search("^  A ", text, re.MULTILINE), "no list"
     assert re.search("^faithfulness:ragas .* worse$", text, re.MULTILINE)
-    assert re.search("^faithfulness:ragas +60 0.0001 0.0001 <.0001 ", text, re.MULTILINE)
+    assert re.search("^faithfulness:ragas +60 +0.0001 +0.0001 ", text, re.MULTILINE)
     assert re.search("^faithfulness:ragas +question-0000 ", text, re.MULTILINE)
 
 
@@ -342,9 +342,9 @@ A and B are means over the pairs that both runs scored
 
 ## Significance
 
-| metric | pairs | p | Holm | t-test | effect | better | worse | same | MDE |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| f1@5 | 4 | 0.1250 | 0.1250 | – | – | 0 | 4 | 0 | – |
+| metric | pairs | p | Holm | effect | better | worse | same | MDE |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| f1@5 | 4 | 0.1250 | 0.1250 | – | 0 | 4 | 0 | – |
 """
 
 

@@ -297,7 +297,7 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
             "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
             "Markdown": run_as_markdown(run),
             "HTML": render("run.html", run=summarize_run(run)),
-            "sample": sample_document(run.rows[0], {})["scores"]["faithfulness"]["cause"],  # type: ignore[index]
+            "sample": sample_document(run.rows[0])["scores"]["faithfulness"]["cause"],  # type: ignore[index]
             "workbook": dict(zip(head, cells, strict=True))["cause"],
         }
         assert [report for report, text in texts.items() if name not in text] == []  # type: ignore[operator]
@@ -324,18 +324,6 @@ def test_ids_that_never_match_are_reported() -> None:
             "2 rows (nearly equal: retrieved b, relevant B#1",
         )
     ]
-
-
-def test_how_many_responses_are_probably_supported_as_a_whole() -> None:
-    rows = [
-        {"query": "q", "response": text, "contexts": ["The phone has a red case."]}
-        for text in ("The phone has a red case.", "The lamp costs 40 euros.")
-    ]
-    run = evaluate(rows, metrics="faithfulness", judge="offline")
-    probabilities = [row.scores["faithfulness"].detail["all_supported"] for row in run.rows]
-    [line] = [line for line in told(run) if line.startswith("Whole responses")]
-    assert line.startswith("Whole responses: faithfulness: 1 of 2 are more likely than not")
-    assert line.endswith(f"(mean probability {sum(probabilities) / 2:.2f})")
 
 
 def test_quotes_that_are_in_no_context_are_reported(make_run: MakeRun) -> None:

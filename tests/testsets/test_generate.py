@@ -320,7 +320,7 @@ def test_from_python(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) ->
     assert (str(result), len(result.samples)) == ("6 of 6", 6)
     few = generate_questions("docs", QuestionRequest(60), judge="openai:m", max_calls=20)
     assert "the budget of 20 calls" in str(few)
-    with pytest.raises(UsageError, match="the judge offline does not take write_questions"):
+    with pytest.raises(UsageError, match="the judge offline cannot write and verify questions"):
         generate_questions("docs", QuestionRequest(6), judge=OfflineJudge())
 
 

@@ -95,7 +95,6 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
     sheet: str
     header_row: int
     workers: int
-    engine: Literal["processes", "ray"]
     executor: Executor
     delay: float
     fail_under: Mapping[str, float | str]
@@ -268,8 +267,6 @@ def _worker_setup(
     if "executor" in options:
         if "workers" not in plan.model_fields_set:
             raise UsageError("set workers for an executor: how many parts it scores at once")
-    elif plan.engine == "ray":
-        workers.check_ray(plan)
     elif plan.workers == 1:
         return None
     if not any(metric.question_kinds for metric in metrics):
@@ -553,8 +550,6 @@ class Evaluation:
     ) -> None:
         executor = self.options.get("executor")
         kind = "worker" if executor else "worker process"
-        if executor is None and self.plan.engine == "ray":
-            executor, kind = stack.enter_context(workers.RayExecutor(self.plan)), "Ray worker"
         pool = workers.WorkerPool(setup, executor, kind, budget=self.budget)
         await stack.enter_async_context(pool)
         try:

@@ -21,10 +21,9 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
@@ -32,9 +31,9 @@ from multiprocessing import connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread, current_thread
+from threading import Lock, Thread
 from time import monotonic
-from typing import Any, Self, TextIO, cast
+from typing import Any, Self
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -43,15 +42,14 @@ from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, 
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
-from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
+from ragstone._internal.text import format_validation_errors, one_line, quoted
 from ragstone.datasets.frames import column_errors
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import VERSION, RowCounts
 from ragstone.evaluation.scoring import BATCH, CircuitBreaker, Rows, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.local.model import LocalSettings
-from ragstone.judges.spec import LOCAL, JudgeSpec, begins_free, is_free, single_names
+from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.store.codec import Record, Texts, decode_row, encode_body
@@ -650,93 +648,3 @@ class ScoredFiles:
                     yield (file, *line)
                 if part.height < AT_ONCE:
                     break
-
-
-OBJECTS = 2**28  # bytes of memory for the results that Ray passes on, if it is started here
-
-
-def check_ray(plan: Plan) -> None:
-    if "workers" not in plan.model_fields_set:
-        raise UsageError("set workers for the engine ray; each worker uses one CPU of Ray's")
-    if find_spec("ray") is None:
-        raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
-
-
-class RayExecutor(Executor):
-    """Runs functions as Ray tasks, each with one CPU, and a share of the GPUs for local models.
-
-    It uses the connection of this process, or the cluster of RAY_ADDRESS, or this machine.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
-        self._ray: Any = import_module("ray")
-        self._running: set[Any] = set()
-        self._stdout, sys.stdout = sys.stdout, cast("TextIO", _WithoutRay(sys.stdout))
-        self._connects = not self._ray.is_initialized()
-        try:
-            if self._connects:
-                self._connect(plan.workers)
-            gpus = gpus_per_worker(plan, self._ray.cluster_resources().get("GPU", 0))
-        except BaseException:
-            self.shutdown()
-            raise
-        # max_calls=0: a process is used again, with its judge. max_retries=0: WorkerPool retries
-        remote = self._ray.remote(num_cpus=1, num_gpus=gpus, max_calls=0, max_retries=0)
-        self._call = remote(_call)
-
-    def _connect(self, workers: int) -> None:
-        address = os.environ.get("RAY_ADDRESS")
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-        if not address:
-            options |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
-            options["object_store_memory"] = OBJECTS
-        try:
-            self._ray.init(**options)
-        except Exception as error:
-            what = f"be reached at RAY_ADDRESS={public_url(address)}" if address else "be started"
-            raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        reference = self._call.remote(fn, args, kwargs)
-        self._running.add(reference)
-        future: Future[Any] = reference.future()
-        future.add_done_callback(lambda _: self._running.discard(reference))
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        del wait, cancel_futures
-        for reference in [*self._running]:
-            self._ray.cancel(reference, force=True)
-        if self._connects:
-            self._ray.shutdown()
-        if isinstance(sys.stdout, _WithoutRay):
-            sys.stdout = self._stdout
-
-
-def _call(function: Any, args: Any, kwargs: Any) -> object:
-    return function(*args, **kwargs)
-
-
-class _WithoutRay:
-    """Standard output, without what Ray's own threads print."""
-
-    def __init__(self, stdout: TextIO) -> None:
-        self._stdout = stdout
-
-    def __getattr__(self, name: str) -> Any:
-        is_ray = current_thread().name.startswith("ray_")
-        return getattr(sys.stderr if is_ray else self._stdout, name)
-
-
-def gpus_per_worker(plan: Plan, gpus: float) -> float:
-    judges = [name for name in single_names(plan.judge) if name.startswith(f"{LOCAL}:")]
-    on_gpu = [n for n in judges if LocalSettings.of(JudgeSpec.of(n).options).device == "cuda"]
-    if on_gpu and not gpus:
-        if "RAY_ADDRESS" in os.environ:  # the cluster may start machines that have some
-            return 1.0
-        raise WorkerError(
-            f"the judge {on_gpu[0]} needs a GPU, and Ray found none on this machine; remove "
-            "device=cuda, or set RAY_ADDRESS to a cluster that has GPUs"
-        )
-    return min(1.0, gpus / plan.workers) if judges else 0.0

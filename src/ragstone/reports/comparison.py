@@ -112,10 +112,10 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
     def chance(p: float | None) -> str:
         return f"<{MIN_P}".replace("0.", ".") if p is not None and p < MIN_P else decimal(p)
 
-    heads = tuple("metric pairs p Holm t-test effect better worse same MDE".split())
+    heads = tuple("metric pairs p Holm effect better worse same MDE".split())
     rows: list[GridRow] = []
     for each in comparison.metric_changes:
-        chances = map(chance, (each.p, each.p_adjusted, each.p_t))
+        chances = map(chance, (each.p, each.p_adjusted))
         effect = NO_VALUE if each.effect is None else f"{each.effect:+.2f}"
         numbers = [f"{number:,}" for number in each.win_loss_tie]
         smallest = decimal(each.min_detectable_difference)

@@ -1,6 +1,5 @@
 """What a run states, and in which words: lines and grids, from which every report is written."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -462,12 +461,6 @@ def _judge_facts(run: Run, names: Sequence[str]) -> Iterator[Line]:
             words = f"{lost:,} of {count(counts.quotes, 'quote')} from the judge"
             words += " were not found in the texts; review these verdicts first"
             yield Line(f"{name}: {words}", Tone.BAD, "Quotes")
-        if whole := counts.whole:
-            likely = sum(each > 0.5 for each in whole)
-            words = f"{likely:,} of {len(whole):,} are more likely than not supported in all claims"
-            mean = math.fsum(whole) / len(whole)
-            words = f"{name}: {words} (mean probability {mean:.2f})"
-            yield Line(words, label="Whole responses")
     blame = run.counts.blame
     if problems := [f"{blame[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if blame.get(b)]:
         yield Line("; ".join(problems), label="Claim problems")

@@ -237,7 +237,6 @@ class MetricChange:
     mean_b: float | None
     difference: float | None  # the mean of B less that of A
     p: float | None  # of the paired sign-flip test; over clusters, if any
-    p_t: float | None  # of the paired t-test
     effect: float | None  # Cohen's d_z
     win_loss_tie: WinLossTie
     min_detectable_difference: float | None  # the smallest that 80% power shows, up to `span`
@@ -284,7 +283,7 @@ class MetricChange:
 
     def to_dict(self) -> dict[str, object]:
         same = ["higher_is_better", "n", "mean_a", "mean_b", "difference", "interval"]
-        same += ["confidence", "p", "p_t", "p_adjusted", "same_as"]
+        same += ["confidence", "p", "p_adjusted", "same_as"]
         return {
             "finding": self.finding.value,
             "significant": self.significant,
@@ -343,7 +342,6 @@ def compare_metric(
         mean_b=math.fsum(scores.b) / count if count else None,
         difference=math.fsum(differences) / count if count else None,
         p=test.p if enough else None,
-        p_t=paired_tests.paired_t(independent) if enough else None,
         effect=paired_tests.effect_size(differences),
         win_loss_tie=paired_tests.wins_losses_ties(differences, higher_is_better=higher_is_better),
         min_detectable_difference=None if detectable is None or detectable > span else detectable,

@@ -291,8 +291,9 @@ def generate_questions(
 def check_takes(judge: Judge) -> None:
     if refused := [kind for kind in KINDS if not judge.takes(kind)]:
         raise UsageError(
-            f"the judge {judge.name} does not take {', '.join(refused)}; name an LLM, such as "
-            "openai:gpt-4o-mini"
+            f"the judge {judge.name} cannot write and verify questions ({', '.join(refused)}), "
+            "which needs a language model; name one, such as openai:gpt-4o-mini, or check "
+            "questions that you have with `ragstone questions check`, which needs none"
         )
 
 

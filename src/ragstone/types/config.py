@@ -252,9 +252,6 @@ class Plan(JudgePlan, ClaimPlan):
     cut-offs, such as --k 1,3,5,10, each metric is computed at each of them."""
     concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000)
     """Maximum number of concurrent rows and calls."""
-    engine: Literal["processes", "ray"] = _setting("Limits", "processes")
-    """What the workers are: processes on this machine, or tasks of Ray (extra `ray`), on the
-    cluster of RAY_ADDRESS or on this machine."""
     workers: int = _setting("Limits", 1, common=True, ge=1, le=256)
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
     Each has an equal share of --concurrency and of the limits on calls."""
@@ -471,7 +468,7 @@ class Source(FrozenModel):
         return [*lines, *tags]
 
 
-_REMOVED = frozenset({"batch_api"})  # settings that plans stored by earlier versions have
+_REMOVED = frozenset({"batch_api", "engine"})  # settings that plans stored by earlier versions have
 
 
 class Manifest(FrozenModel):

@@ -185,29 +185,6 @@ def test_the_global_block_and_the_environment_turn_ragas_mode_on(
     assert found.requirements.settings == {"preset": "promptfoo-plan", "retries": 1}
 
 
-def test_an_api_key_is_ignored_with_a_note_and_never_shown(read) -> None:
-    def judged(model: str) -> dict:
-        config = {"apiKey": "sk-secret", "temperature": 0}
-        return {**FAITHFUL, "provider": {"text": {"id": f"openai:{model}", "config": config}}}
-
-    found = read(**asserting(judged("m")))
-    ignored = "apiKey in the grading provider's config is ignored"
-    said = f"{ignored}; set API keys in the environment, such as OPENAI_API_KEY"
-    assert found.requirements.notes == (said,)
-    whole = {"grading": {"provider": judged("m")["provider"]}}
-    assert read(**asserting(FAITHFUL), **whole).requirements.notes == found.requirements.notes
-    assert "sk-secret" not in str(found.requirements)
-    with pytest.raises(UsageError, match="different provider") as caught:
-        read(**asserting(judged("m"), judged("n")))
-    assert "sk-" not in str(caught.value)
-
-
-def test_assertions_of_other_types_are_told(read) -> None:
-    found = read(**asserting(FAITHFUL, {"type": "contains", "value": "x"}))
-    said = "assertions of type contains are not supported and were skipped"
-    assert found.requirements.notes == (said,)
-
-
 ECHOED = {"tests": [{"vars": TEST["vars"]}]}
 
 
@@ -240,19 +217,15 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
             {"tests": [TEST, {**TEST, "assert": [{"type": "answer-relevance"}]}]},
             "test 2 does not assert the same as test 1, but a run scores all tests in one way",
         ),
-        (asserting({"type": "not-context-faithfulness"}), "did you mean context-faithfulness?"),
-        (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),
+        (asserting(FAITHFUL, {"type": "contains"}), "defaultTest: assert: type: must be 'context-"),
+        (asserting(), "no test has an assertion; supported types: context-faithfulness, context-"),
         (
             asserting(FAITHFUL, options={"rubricPrompt": "x"}),
             "defaultTest: options: rubricPrompt: is not supported",
         ),
         (
             asserting(RECALL, {**RECALL, "value": "No."}),
-            "two context-recall assertions expect different answers ('{{query}} Yes.' and 'No.')",
-        ),
-        (
-            asserting(RECALL, {"type": "context-recall"}),
-            "expect different answers ('{{query}} Yes.' and None)",
+            "two context-recall assertions expect different answers",
         ),
         (
             asserting({**RECALL, "value": ["a", "b"]}),
@@ -270,7 +243,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         (asserting({**FAITHFUL, "provider": "openai"}), "must be provider:model"),
         (
             asserting({**FAITHFUL, "provider": {"id": "openai:m", "config": {"seed": 1}}}),
-            "provider: its config must be a mapping of apiBaseUrl, temperature, max_tokens",
+            "provider: must be provider:model, or its id with a config of apiBaseUrl",
         ),
     ],
 )
@@ -351,10 +324,6 @@ def test_all_yaml_of_the_plan_works_in_one_file(tmp_path: Path) -> None:
         "strict_json": True,
         "judge": "openai:gpt-4-turbo",
     }
-    assert found.requirements.notes == (
-        "strictJson is set in some assertions, but applies to all of them",
-        "provider is set in some assertions, but applies to all of them",
-    )
 
 
 def test_a_top_level_grading_goes_before_the_ragas_block(read) -> None:
@@ -389,71 +358,6 @@ def test_metrics_on_the_command_line_replace_the_thresholds_of_all_tests(read) -
     assert found.finish(rows[0]).scores == rows[0].scores
 
 
-@pytest.mark.parametrize("kind", ["context-faithfullness", "Context_Faithfulness"])
-@pytest.mark.parametrize("place", ["defaultTest", "test 2"])
-def test_a_misspelled_assertion_type_is_an_error(read, kind: str, place: str) -> None:
-    wrong, right = {**TEST, "assert": [{"type": kind}]}, {**TEST, "assert": [FAITHFUL]}
-    config = {"defaultTest": wrong, "tests": [right]}
-    with pytest.raises(InputError) as caught:
-        read(**(config if place == "defaultTest" else {"tests": [right, wrong]}))
-    fix = "did you mean context-faithfulness?"
-    said = f"{place}: assert: {kind!r} is not an assertion type; {fix}"
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("kind", "meant"),
-    [
-        ("faithfulness", "context-faithfulness"),
-        ("not-faithfulness", "context-faithfulness"),
-        ("Relevance", "context-relevance"),
-        ("recall", "context-recall"),
-        ("context_recall", "context-recall"),
-        ("answer_relevancy", "answer-relevance"),
-        ("response_relevancy", "answer-relevance"),
-    ],
-)
-def test_a_type_without_its_prefix_or_named_like_our_metric_is_an_error(
-    read, kind: str, meant: str
-) -> None:
-    with pytest.raises(InputError, match=f"did you mean {meant}"):
-        read(**asserting(FAITHFUL, {"type": kind, "threshold": 0.9}))
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "contains",
-        "similar:dot",
-        "bleu",
-        "factuality",
-        "search-rubric",
-        "conversation-relevance",
-        "assert-set",
-        "promptfoo:redteam:x",
-    ],
-)
-def test_an_assertion_type_of_promptfoo_is_skipped(read, kind: str) -> None:
-    found = read(**asserting(FAITHFUL, {"type": kind}))
-    assert (
-        f"assertions of type {kind} are not supported and were skipped" in found.requirements.notes
-    )
-
-
-def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
-    """The other samples keep their numbers."""
-    other = {
-        "vars": {"query": ["a?", "b?"], "x": "{{y}}"},
-        "assert": [{"type": "equals", "value": "x"}],
-        "threshold": 1,
-    }
-    found = read(tests=[other, {**TEST, "assert": [FAITHFUL]}, {"vars": {}}])
-    assert [sample.id for sample in found.dataset.samples] == ["2"]
-    assert (
-        found.requirements.notes[0] == "2 of 3 tests have no supported assertion and were skipped"
-    )
-
-
 @pytest.mark.parametrize(
     ("config", "said"),
     [
@@ -472,19 +376,19 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
         ),
         ({"grading": {"batchSize": 0}}, "batchSize: must be at least 1, got 0"),
         ({"grading": True}, "grading: must be a mapping, got True"),
-        ({"grading": {"useRaga": True}}, "useRaga: is not supported; did you mean useRagas?"),
+        ({"grading": {"useRaga": True}}, "useRaga: is not supported"),
         ({"grading": {"colour": 1}}, "grading: colour: is not supported"),
         (
             {"grading": {"useRagas": True}, "test": []},
-            "test: is not supported; did you mean tests?",
+            "test: is not supported",
         ),
         (
             asserting({**FAITHFUL, "treshold": 1}),
-            "treshold: is not supported; did you mean threshold?",
+            "treshold: is not supported",
         ),
         (
             {"tests": [{**TEST, "asert": []}]},
-            "test 1: asert: is not supported; did you mean assert?",
+            "test 1: asert: is not supported",
         ),
         (
             {"tests": [TEST, {**TEST, "vars": "file://v.yaml"}]},
@@ -492,11 +396,11 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
         ),
         (
             asserting(*({**FAITHFUL, "grading": {"provider": f"openai:{n}"}} for n in "ab")),
-            "different provider ({'judge': 'openai:a'} and {'judge': 'openai:b'}), but a run has",
+            "assertions have different provider, but a run scores all tests with one judge; remove",
         ),
         (
             asserting(FAITHFUL, {**FAITHFUL, "grading": {"useRagas": True}}),
-            "has useRagas: true in some assertions only",
+            "assertions have different useRagas, but",
         ),
         (
             {"providers": None, "tests": [{"vars": {"query": "q?", "context": "c."}}]},
@@ -504,7 +408,7 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
         ),
     ],
 )
-def test_wrong_settings_are_errors_that_name_the_nearest_key(read, config, said: str) -> None:
+def test_wrong_settings_are_errors(read, config, said: str) -> None:
     with pytest.raises(InputError) as refused:
         read(**{**asserting(FAITHFUL), **config})
     assert said in str(refused.value)
@@ -529,14 +433,6 @@ def test_all_problems_of_a_configuration_are_listed(read) -> None:
     assert len(refused.value.problems) == 4
     said = str(refused.value)
     assert said.count("run `promptfoo eval -o results.json`") == 1
-
-
-def test_a_problem_of_the_default_test_is_not_one_of_every_test(read) -> None:
-    wrong = asserting({**FAITHFUL, "treshold": 1}, vars={"context": "{{env.X}}"})
-    with pytest.raises(InputError) as refused:
-        read(**wrong, tests=[{**TEST, "vars": {}}, {**TEST, "vars": {"query": "file://q"}}])
-    places = [str(problem).partition(":")[0] for problem in refused.value.problems]
-    assert sorted(places) == ["defaultTest", "defaultTest", "test 2"]
 
 
 def test_all_tests_without_a_response_are_listed(read) -> None:
@@ -575,13 +471,11 @@ def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: s
     )
 
 
-@each_case(
-    "provider",
-    ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m", "file://a.py"],
-)
-def test_what_names_no_chat_model_is_refused(read, provider: str) -> None:
-    with pytest.raises(UsageError, match="provider: must be provider:model"):
+@each_case("provider", ["openai", "openai:chat", {"id": "openai:m", "config": {"apiKey": "sk-1"}}])
+def test_what_names_no_chat_model_or_has_a_key_is_refused(read, provider: object) -> None:
+    with pytest.raises(UsageError, match="provider: must be provider:model") as refused:
         read(**asserting({**FAITHFUL, "provider": provider}))
+    assert "sk-1" not in str(refused.value)
 
 
 @each_case(

@@ -136,7 +136,7 @@ def change(name: str, difference: float | None, **given: object) -> MetricChange
     fields: dict[str, object] = {
         "higher_is_better": True, "judged": False, "span": 1.0, "n": 80, "unscored_a": none,
         "unscored_b": none, "only_in_a": 0, "only_in_b": 0, "mean_a": 0.5, "mean_b": 0.6,
-        "interval": None, "confidence": 0.95, "p": 0.5, "p_t": 0.5, "p_adjusted": 0.5,
+        "interval": None, "confidence": 0.95, "p": 0.5, "p_adjusted": 0.5,
         "same_as": None, "conclusive": True, "effect": None, "win_loss_tie": WinLossTie(0, 0, 0),
         "min_detectable_difference": None, "groups": 80, "spread": None, "correlation": 0.0,
     }  # fmt: skip

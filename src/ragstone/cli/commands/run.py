@@ -53,7 +53,7 @@ GROUPS: Groups = {
     "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
     "Limits": (
         *options.LIMITS,
-        *map(setting, ("workers", "engine", "fail_fast")),
+        *map(setting, ("workers", "fail_fast")),
         option(
             "--dry-run", "Estimate the judge's calls, tokens and cost; make no calls.", is_flag=True
         ),

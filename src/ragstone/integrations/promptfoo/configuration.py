@@ -1,25 +1,25 @@
 """promptfoo's configurations, such as promptfooconfig.yaml, as samples and settings of a run.
 
 A run scores all samples with the same metrics and one judge, so all tests must assert the same.
-What is not supported is refused, with the advice to run promptfoo and pass its results.
+All else is refused, with the advice to run promptfoo and to evaluate its results.json.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Unpack, cast
+from typing import Annotated, Literal, Unpack, cast
 
-from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
 from ragstone._internal.fields import FrozenModel, is_list, is_object, split_threshold
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.secrets import HIDDEN, remember
-from ragstone._internal.text import count, describe_fault, quoted
+from ragstone._internal.secrets import remember
+from ragstone._internal.text import describe_fault, quoted
 from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.responses import field_of, record_of
@@ -49,14 +49,10 @@ METRICS: Mapping[str, str] = {  # assertion type -> our equivalent metric
     "answer-relevance": "response_relevancy",
 }
 WITH_THRESHOLD = (FAITHFULNESS, RECALL)  # as a parameter; others are compared separately
-MISSPELLED = 0.85  # similarity from which a type or key is one that we know; others are skipped
-APIS = ("chat", "responses", "messages", "embedding", "embeddings")  # in `openai:responses:gpt-4o`
-OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
+APIS = ("chat", "responses", "messages")  # in `openai:responses:gpt-4o`
 ECHO = "echo"
-NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)  # cannot be called
 PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}  # promptfoo's name -> ours
 LEGACY = "promptfoo"  # prompts and parses like promptfoo 0.121.20 without RAGAS mode
-IN_ENVIRONMENT = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = (
     "or run `promptfoo eval -o results.json` and pass results.json to ragstone, or name the system "
     "to ask with --target"
@@ -74,8 +70,6 @@ _KEYS = re.compile(r"""\b(prompts|tests|defaultTest)["']?\s*:""")
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _NO_TEXT = re.compile(r"\{\{|\{%|\{#|^file://")
 
-Thing = Mapping[str, object]
-EMPTY: Thing = MappingProxyType({})
 NO_CONFIG = Config()
 
 
@@ -141,14 +135,16 @@ def is_configuration(path: str | Path) -> bool:
         return True
     try:
         file = File.at(path)
-        keys = _object(_parse(file) if _KEYS.search(file.text()) else None)
+        keys = _parse(file) if _KEYS.search(file.text()) else None
     except RagstoneError:
         return False
-    tests = map(_object, _listed(keys.get("tests")))
-    return (
+    return is_object(keys) and (
         "defaultTest" in keys
         or ("prompts" in keys and ("tests" in keys or "providers" in keys))
-        or any("vars" in test or "assert" in test for test in tests)
+        or any(
+            is_object(test) and ("vars" in test or "assert" in test)
+            for test in _listed(keys.get("tests"))
+        )
     )
 
 
@@ -176,10 +172,6 @@ def _parse(file: File) -> object:
         raise InputError(file.name, [Problem(f"invalid JSON: {error}")]) from error
 
 
-def _object(value: object) -> Thing:
-    return value if is_object(value) else EMPTY
-
-
 def _listed(value: object) -> Sequence[object]:
     return value if is_list(value) else [] if value is None else [value]
 
@@ -199,31 +191,24 @@ def _template(text: str) -> str:
     return text
 
 
-def _model(name: object) -> str:
-    provider, *rest = str(name).split(":")
-    model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
-    if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
-        raise ValueError("must be provider:model with a chat model, such as openai:gpt-4")
-    return f"{PROVIDERS.get(provider, provider)}:{model}"
-
-
-def _judge(provider: object) -> Thing:
+def _judge(provider: object) -> Mapping[str, object] | None:
     """Return the fields of the plan that a grading provider sets; none if it is the default."""
     remember(provider)
-    if provider is None or provider == "text":
-        return {}
-    keys = {"id": provider} if isinstance(provider, str) else _object(provider)
-    if "text" in keys or "embedding" in keys:
-        embedding = _judge(keys.get("embedding"))
-        names = {"judge": "embedding_model", "apiKey": "apiKey"}
-        settings = {ours: embedding[name] for name, ours in names.items() if name in embedding}
-        return {**settings, **_judge(keys.get("text"))}
-    config = EMPTY if keys.get("config") is None else keys["config"]
-    if not is_object(config) or config.keys() - {*CONFIG, "apiKey"}:
-        raise ValueError(f"its config must be a mapping of {', '.join(CONFIG)}")
+    if provider == "text":
+        return None
+    keys = provider if is_object(provider) else {"id": provider}
+    config = keys.get("config", {})
+    if not is_object(config) or keys.keys() - {"id", "config"} or config.keys() - CONFIG.keys():
+        raise ValueError(
+            f"must be provider:model, or its id with a config of {', '.join(CONFIG)}; set API "
+            "keys in the environment, such as OPENAI_API_KEY"
+        )
+    name, *rest = str(keys.get("id")).split(":")
+    model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
+    if not model:
+        raise ValueError("must be provider:model with a chat model, such as openai:gpt-4")
     settings = {field: config[key] for key, field in CONFIG.items() if key in config}
-    hidden = {"apiKey": HIDDEN} if "apiKey" in config else {}
-    return {"judge": _model(keys.get("id")), **settings, **hidden}
+    return {"judge": f"{PROVIDERS.get(name, name)}:{model}", **settings}
 
 
 _Template = Annotated[str, AfterValidator(_template)]
@@ -235,75 +220,60 @@ class _Form(FrozenModel, strict=True, alias_generator=to_camel):
 
 
 def _given(form: _Form | None) -> dict[str, object]:
-    """Return field -> value for what a file sets."""
-    given = form.model_fields_set if form else ()
-    return {name: value for name, value in form or () if name in given and value is not None}
+    return {name: value for name, value in form or () if value is not None}
 
 
 class _Grading(_Form):
-    """A `grading` or `ragas` block."""
+    """A `grading` or `ragas` block; None is what it does not set."""
 
-    use_ragas: bool = False
-    strict_json: bool = False
-    retries: int = Field(RETRIES, alias="maxRetries", ge=0)
-    batch_size: int = Field(1, ge=1)
+    use_ragas: bool | None = None
+    strict_json: bool | None = None
+    retries: int | None = Field(None, alias="maxRetries", ge=0)
+    batch_size: int | None = Field(None, ge=1)
     provider: _Judge = None
 
 
 class _Assertion(_Form):
-    type: str
+    type: Literal["context-faithfulness", "context-recall", "context-relevance", "answer-relevance"]
     value: _Template | None = None
     threshold: FiniteFloat | None = None
     grading: _Grading | None = None
     provider: _Judge = None
     metric: object = None  # a display name: it affects no score
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_known_type(cls, value: object) -> object:
-        kind = _object(value).get("type")
-        if not isinstance(kind, str) or kind in METRICS:
-            return value
-        if near := _nearest(kind):
-            raise ValueError(f"{kind!r:.80} is not an assertion type{near}")
-        return {"type": kind}  # the assertion is skipped
-
 
 class _Options(_Form):
     provider: _Judge = None
-    disable_default_asserts: bool | None = None
 
 
 class _Test(_Form):
-    """A test, merged with the default test."""
-
-    assertions: list[_Assertion] = Field(alias="assert")
+    assertions: list[_Assertion] = Field([], alias="assert")
     variables: dict[str, Annotated[object, AfterValidator(_literal)]] = Field({}, alias="vars")
     options: _Options = _Options()
     output: object = Field(None, alias="providerOutput")
     description: object = None
     metadata: object = None
 
-    @property
-    def supported(self) -> list[_Assertion]:
-        return [one for one in self.assertions if one.type in METRICS]
+    def over(self, default: "_Test") -> "_Test":
+        return self.model_copy(
+            update={
+                "assertions": [*default.assertions, *self.assertions],
+                "variables": {**default.variables, **self.variables},
+                "options": self.options if self.options.provider else default.options,
+                "output": default.output if self.output is None else self.output,
+            }
+        )
 
     @property
     def asserted(self) -> object:
         """What decides how the test is scored: all but expected answers and display names."""
-        # only what the file sets: a value left out means that of the top-level block
-        parts = [
-            (one.type, one.threshold, _given(one.grading), one.provider) for one in self.supported
-        ]
-        return parts, self.options.provider
+        own = [(one.type, one.threshold, one.grading, one.provider) for one in self.assertions]
+        return own, self.options.provider
 
     def record(self, prompt: str, providers: Sequence[str]) -> dict[str, object]:
-        expected = [one.value for one in self.supported if one.type == RECALL]
-        if other := [value for value in expected if value != expected[0]]:
-            raise UsageError(
-                f"two {RECALL} assertions expect different answers ({expected[0]!r:.60} and "
-                f"{other[0]!r:.60}); write one test for each"
-            )
+        expected = {one.value for one in self.assertions if one.type == RECALL}
+        if len(expected) > 1:
+            raise UsageError(f"two {RECALL} assertions expect different answers")
         output, variables = self.output, self.variables
         answers = [value for name, value in variables.items() if field_of(name) == "response"]
         if output is None and not providers and len(answers) == 1:
@@ -315,13 +285,13 @@ class _Test(_Form):
             )
         asked = _filled(prompt, variables)
         record = record_of(variables, asked if output is None else output, asked)
-        if expected and expected[0] is not None:
+        for value in filter(None, expected):
             record = {k: v for k, v in record.items() if field_of(k) != "reference"}
-            record["reference"] = _filled(expected[0], variables)
+            record["reference"] = _filled(value, variables)
         return record
 
 
-def _filled(template: str, variables: Thing) -> str:
+def _filled(template: str, variables: Mapping[str, object]) -> str:
     def written(match: re.Match[str]) -> str:
         value = variables.get(match[1])
         if isinstance(value, bool):
@@ -334,119 +304,52 @@ def _filled(template: str, variables: Thing) -> str:
 
 
 class _File(_Form):
-    default_test: _Test
     tests: list[_Test]
-    prompts: list[_Template]
-    providers: list[str]
+    default_test: _Test
+    prompts: Annotated[list[_Template], BeforeValidator(_listed)] = Field([])
+    providers: Annotated[list[str], BeforeValidator(_listed)] = Field([])
     grading: _Grading | None = None
     ragas: _Grading | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _with_merged_tests(cls, value: object) -> object:
-        if not is_object(value):
-            return value
-        keys = {key: item for key, item in value.items() if key not in NO_EFFECT}
-        written, tests = keys.get("defaultTest"), keys.get("tests")
-        default = _merged({} if written is None else written, {})
-        if tests is None or is_list(tests):
-            tests = [_merged(each, _object(default)) for each in tests or [{}]]
-        systems = keys["providers"] if "providers" in keys else keys.pop("targets", None)
-        plain = {"id", "label"}  # other keys may change what a provider returns
-        providers = [
-            each["id"] if is_object(each) and {"id"} <= each.keys() <= plain else each
-            for each in _listed(systems)
-        ]
-        texts = {"prompts": _listed(keys.get("prompts")), "providers": providers}
-        return {**keys, **texts, "defaultTest": default, "tests": tests}
 
-
-def _merged(test: object, default: Thing) -> object:
-    """Return a test with the default test; only its assertions if it is not scored."""
-    if not is_object(test):
-        return test
-    merged = {**default, **test}
-    for key in ("vars", "options"):
-        if is_object(merged.get(key, {})) or merged[key] is None:
-            merged[key] = {**_object(default.get(key)), **_object(test.get(key))}
-    own = _listed(test.get("assert"))
-    without = _object(merged["options"]).get("disableDefaultAsserts")
-    merged["assert"] = [*(() if without else _listed(default.get("assert"))), *own]
-    kinds = {
-        str(_object(one).get("type")).removeprefix("not-") for one in _listed(merged["assert"])
-    }
-    return {"assert": merged["assert"]} if default and kinds.isdisjoint(METRICS) else merged
-
-
-_MEANT = {
-    name: kind
-    for kind, metric in METRICS.items()
-    for name in (metric, kind.removeprefix("context-"), kind)
-} | {
-    key.casefold(): key
-    for form in (_File, _Test, _Options, _Assertion, _Grading)
-    for key in (field.alias or to_camel(name) for name, field in form.model_fields.items())
-}
-"""A type, its name without the prefix, our metric, or a key, in lower case -> what is meant."""
-
-
-def _nearest(name: str) -> str:
-    near = get_close_matches(name.removeprefix("not-").casefold(), _MEANT, n=1, cutoff=MISSPELLED)
-    return f"; did you mean {_MEANT[near[0]]}?" if near and _MEANT[near[0]] != name else ""
-
-
-def _problems(error: ValidationError) -> list[Problem]:
-    """Return what is wrong; a problem of the default test is not repeated for each test."""
-    problems: dict[str, None] = {}
-    for fault in error.errors(include_url=False):
-        places = [place for place in fault["loc"] if isinstance(place, str)]
-        if places[:1] == ["tests"] and len(fault["loc"]) > 1:
-            places[0] = f"test {int(fault['loc'][1]) + 1}"
-        if fault["type"] == "extra_forbidden":
-            why = f"is not supported{_nearest(places[-1])}"
-        else:
-            why = describe_fault(fault)
-            if not (is_list(fault["input"]) or is_object(fault["input"])):
-                why += f", got {quoted(repr(fault['input']), 80)}"
-        if ": ".join(("defaultTest", *places[1:], why)) not in problems:
-            problems[": ".join((*places, why))] = None
-    return [*map(Problem, problems)]
+def _problem(fault: ErrorDetails) -> Problem:
+    places = [place for place in fault["loc"] if isinstance(place, str)]
+    if places[:1] == ["tests"] and len(fault["loc"]) > 1:
+        places[0] = f"test {int(fault['loc'][1]) + 1}"
+    why = "is not supported" if fault["type"] == "extra_forbidden" else describe_fault(fault)
+    if not (is_list(fault["input"]) or is_object(fault["input"])):
+        why += f", got {quoted(repr(fault['input']), 80)}"
+    return Problem(": ".join((*places, why)))
 
 
 def _read(parsed: object, name: str) -> Configuration:
+    if is_object(parsed):
+        kept = {key: value for key, value in parsed.items() if key not in NO_EFFECT}
+        parsed = {"defaultTest": {}, **kept}
     try:
         file = _File.model_validate(parsed)
     except ValidationError as error:
-        raise InputError(name, _problems(error), INSTEAD) from error
-    scored = [(number, test) for number, test in enumerate(file.tests, 1) if test.supported]
-    if not scored:
-        names = ", ".join(METRICS)
-        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
-    place, first = scored[0]
-    for number, test in scored[1:]:
-        if test.asserted != first.asserted:
+        raise InputError(
+            name, [*map(_problem, error.errors(include_url=False))], INSTEAD
+        ) from error
+    tests = [test.over(file.default_test) for test in file.tests]
+    if not any(test.assertions for test in tests):
+        raise UsageError(f"no test has an assertion; supported types: {', '.join(METRICS)}")
+    for number, test in enumerate(tests, 1):
+        if test.asserted != tests[0].asserted:
             raise UsageError(
-                f"test {number} does not assert the same as test {place}, but a run scores all "
-                "tests in one way, with one judge; put the assertions with their thresholds and "
-                "grading into defaultTest"
+                f"test {number} does not assert the same as test 1, but a run scores all tests in "
+                "one way, with one judge; put the assertions with their thresholds and grading "
+                "into defaultTest"
             )
-    notes: list[str] = []
-    if skipped := len(file.tests) - len(scored):
-        of = count(len(file.tests), "test")
-        notes.append(f"{skipped} of {of} have no supported assertion and were skipped")
-    types = {one.type for _, test in scored for one in test.assertions}
-    notes += [
-        f"assertions of type {kind} are not supported and were skipped"
-        for kind in sorted(types - METRICS.keys())
-    ]
-    requirements = _requirements(first, file, notes)
+    requirements = _requirements(tests[0], file)
     records: list[dict[str, object]] = []
     problems: dict[Problem, None] = {}
-    prompts = file.prompts or [""]
-    for place, test in scored:
-        for number, prompt in enumerate(prompts, 1 + (place - 1) * len(prompts)):  # as promptfoo's
+    for place, test in enumerate(tests, 1):
+        for prompt in file.prompts or [""]:  # in promptfoo's order
             try:
-                records.append({**test.record(prompt, file.providers), "id": str(number)})
+                row = test.record(prompt, file.providers)
+                records.append({**row, "id": str(len(records) + 1)})
             except UsageError as error:
                 problems[Problem(f"test {place}: {error}")] = None
     if problems:
@@ -457,72 +360,49 @@ def _read(parsed: object, name: str) -> Configuration:
 # What the assertions require.
 
 
-def _requirements(test: _Test, file: _File, notes: Sequence[str]) -> AssertRequirements:
+def _requirements(test: _Test, file: _File) -> AssertRequirements:
     metrics: dict[str, None] = {}
     thresholds: dict[str, float] = {}
-    for one in test.supported:
+    for one in test.assertions:
         name = METRICS[one.type]
         if one.threshold is not None and one.type in WITH_THRESHOLD:
             name += f",threshold={one.threshold!r}"
         elif one.threshold is not None:
             thresholds[name] = max(one.threshold, thresholds.get(name, one.threshold))
         metrics[name] = None
-    settings, ragas, more = _settings(test, file)
-    types = {one.type for one in test.supported} - {FAITHFULNESS}
-    more += [
-        f"{kind} is scored by ragstone's {metric}, not by promptfoo's own rule"
-        for kind, metric in METRICS.items()
-        if kind in types
+    settings, ragas, notes = _settings(test, file)
+    types = dict.fromkeys(one.type for one in test.assertions if one.type != FAITHFULNESS)
+    notes += [
+        f"{kind} is scored by ragstone's {METRICS[kind]}, not by promptfoo's own rule"
+        for kind in types
     ]
     return AssertRequirements(
-        tuple(metrics), MappingProxyType(thresholds), settings, ragas, (*notes, *more)
+        tuple(metrics), MappingProxyType(thresholds), settings, ragas, tuple(notes)
     )
 
 
 def _settings(test: _Test, file: _File) -> tuple[Mapping[str, object], bool, list[str]]:
     """Return the settings of the judge, whether RAGAS mode is on, and notes."""
-    options, base = _given(test.options), _given(file.ragas) | _given(file.grading)
-    blocks = [_given(one) | _given(one.grading) for one in test.supported]
-    modes = {
-        bool(block.get("use_ragas", base.get("use_ragas")))
-        for block in blocks
-        if block["type"] == FAITHFULNESS
-    }
-    ragas = ragas_in_environment() or modes == {True}
-    if len(modes) > 1 and not ragas:
-        raise UsageError(
-            "context-faithfulness has useRagas: true in some assertions only, but a run scores all "
-            "tests the same way; set useRagas in the top-level grading"
-        )
-    chosen: dict[str, object] = {}
-    notes: list[str] = []
-    keys = {"strict_json": "strictJson", "retries": "maxRetries", "batch_size": "batchSize"}
-    for name, key in {**keys, "provider": "provider"}.items():
-        values = [block[name] for block in blocks if block.get(name) not in (None, EMPTY)]
-        if 0 < len(values) < len(blocks):
-            notes.append(f"{key} is set in some assertions, but applies to all of them")
-        if not values:
-            values = [one[name] for one in (base, options) if one.get(name) not in (None, EMPTY)][
-                :1
-            ]
-        if other := [value for value in values if value != values[0]]:
-            raise UsageError(
-                f"assertions have different {key} ({values[0]!r:.60} and {other[0]!r:.60}), but a "
-                f"run has one judge; remove {key} from them and set it in the top-level grading"
-            )
-        if values:
-            chosen[name] = values[0]
-    judge = {**_object(chosen.pop("provider", {}))}
-    if judge.pop("apiKey", None):
-        notes.append(f"apiKey in the grading provider's config is ignored; {IN_ENVIRONMENT}")
-    if ragas:
-        settings = {"preset": RAGAS, "retries": RETRIES, **chosen}
-    else:
-        settings = {"policy": LEGACY}
-        if chosen:
-            without = ", ".join(sorted(keys[name] for name in chosen))
-            notes.append(f"without useRagas: true, these have no effect: {without}")
-    return MappingProxyType({**settings, **judge}), ragas, notes
+    chosen = _given(test.options) | _given(file.ragas) | _given(file.grading)
+    usual = {"use_ragas": bool(chosen.get("use_ragas"))}
+    own: dict[str, object] = {}
+    for one in test.assertions:
+        block = usual if one.type == FAITHFULNESS else {}
+        beside = {"provider": one.provider} if one.provider else {}
+        for name, value in (block | beside | _given(one.grading)).items():
+            if own.setdefault(name, value) != value:
+                key = _Grading.model_fields[name].alias
+                raise UsageError(
+                    f"assertions have different {key}, but a run scores all tests with one judge; "
+                    f"remove {key} from them and set it in the top-level grading"
+                )
+    chosen |= own
+    judge = cast("Mapping[str, object]", chosen.pop("provider", {}))
+    if chosen.pop("use_ragas", False) or ragas_in_environment():
+        return {"preset": RAGAS, "retries": RETRIES, **chosen, **judge}, True, []
+    keys = ", ".join(sorted(str(_Grading.model_fields[name].alias) for name in chosen))
+    notes = [f"without useRagas: true, these have no effect: {keys}"] if keys else []
+    return {"policy": LEGACY, **judge}, False, notes
 
 
 # How they are evaluated.

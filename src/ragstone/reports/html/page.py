@@ -22,7 +22,6 @@ from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.errors import Cause, RagstoneError
-from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports import format as formats
@@ -210,7 +209,7 @@ def sample_summary(row: Row) -> dict[str, object]:
     }
 
 
-def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
+def sample_document(row: Row) -> dict[str, object]:
     fields, sample = row.to_dict(), row.sample
     keys = "query response reference reference_claims relevance notes blame usage".split()
     scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
@@ -230,13 +229,6 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
             for name, why in row.failures.items()
         },
         "scores": scores,
-        "policies": {
-            name: {
-                policy: {"state": score.state.value, "value": score.value, "passed": score.passed}
-                for policy, score in scores.items()
-            }
-            for name, scores in policies.items()
-        },
         "transcript": list(map(_exchange_document, row.exchanges)),
     }
     return cast("dict[str, object]", formats.finite(document))
@@ -307,8 +299,7 @@ def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
     """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
     rows, listing = iter(run.rows), list[dict[str, object]]()
     for number, chunk in enumerate(iter(lambda: list(islice(rows, CHUNK)), [])):
-        scores = policy_scores(chunk, run.metrics)
-        yield number, _packed(list(map(sample_document, chunk, scores)))
+        yield number, _packed(list(map(sample_document, chunk)))
         listing += map(sample_summary, chunk)
     yield None, _packed(listing)
 

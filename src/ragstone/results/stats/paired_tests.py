@@ -2,8 +2,8 @@
 
 Differences of scores are skewed and full of ties, and often fewer than 50. So the sign-flip test
 decides: it assumes only that each difference could as well have had the other sign, and its
-interval follows from the same draws, so that both always agree. The paired t-test is reported
-beside it, and plans its power.
+interval follows from the same draws, so that both always agree. Its power is
+planned with that of the paired t-test, which has a formula.
 """
 
 import math
@@ -145,19 +145,6 @@ def sign_flip(
         return float(lows[allowed - 1]) + 0.0, float(highs[-allowed]) + 0.0  # no -0.0
 
     return SignFlips((reached + (not exact)) / number, groups.count, look_up)
-
-
-def paired_t(differences: Sequence[float] | Numbers) -> float | None:
-    """Return the two-sided p; None for fewer than two pairs, or if all differences are equal."""
-    data = _with_ties(differences)
-    if data.size and not data.any():
-        return 1.0
-    effect = effect_size(differences)
-    return (
-        None
-        if effect is None
-        else intervals.t_both_tails(effect * math.sqrt(data.size), data.size - 1)
-    )
 
 
 def effect_size(differences: Sequence[float] | Numbers) -> float | None:
