@@ -52,7 +52,7 @@ REPORT = """\
 | f1@5 | 0.19 | 0.03 to 0.76 | 3 of 4 rows |
 | faithfulness | 0.25 | 0.01 to 0.89 | **2 of 4 rows, 1 failed** |
 
-Judge: offline (word overlap); nobody has tested it
+Judge: offline (word overlap); this judge is untested
 
 ### Failed scores
 

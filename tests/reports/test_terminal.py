@@ -27,7 +27,7 @@ AT_80 = """\
 2 of 2 answers make a claim that the contexts do not support (100%, 16% to
 100%). 2 answers were not judged, for example because the judge gave no answer
 (timeout). Whether they are right, answer_correctness would show.
-Judge: offline (word overlap); nobody has tested it
+Judge: offline (word overlap); this judge is untested
 
                 not supported
 found      1 (50%, 1% to 99%)

@@ -124,8 +124,8 @@ def test_the_sentence_of_the_quality_engineer() -> None:
     [
         ((12, 0, 3, 60), "Fix retrieval first."),
         ((3, 0, 14, 60), "Fix the answers first, not retrieval."),
-        ((10, 0, 10, 60), "Which of the two is the larger cause cannot be told from 20 answers."),
-        ((2, 0, 0, 3), "Which of the two is the larger cause cannot be told from 2 answers."),
+        ((10, 0, 10, 60), "Which of the two is the larger cause is not clear from 20 answers."),
+        ((2, 0, 0, 3), "Which of the two is the larger cause is not clear from 2 answers."),
         ((0, 0, 0, 30), ""),
     ],
 )
@@ -188,7 +188,7 @@ def test_what_was_retrieved_is_read_from_ids_then_claims() -> None:
         for n, each in enumerate(rows)
     ]
     words = str(run_of(judged, (*METRICS, "context_recall")).verdict)
-    assert "2: the contexts lack the answer (all invented). 18: they have it." in words
+    assert "2: the contexts do not have the answer (all invented). 18: they have it." in words
     assert FOUND.index(Found.FOUND) == 0
 
 
@@ -248,7 +248,7 @@ def texts(n: int, *, missed: int, broken: int, declined: int = 0, swapped: int =
         (  # both
             texts(60, missed=12, broken=12),
             "12: no relevant document was retrieved (all invented). 12: it was retrieved.",
-            "Which of the two is the larger cause cannot be told from 24 answers.",
+            "Which of the two is the larger cause is not clear from 24 answers.",
         ),
         (  # it declines
             texts(60, missed=20, broken=0, declined=20),
@@ -263,7 +263,7 @@ def texts(n: int, *, missed: int, broken: int, declined: int = 0, swapped: int =
         (  # few rows
             texts(5, missed=1, broken=1),
             "2 of 5 answers are wrong (40%, 5% to 85%).",
-            "Which of the two is the larger cause cannot be told from 2 answers.",
+            "Which of the two is the larger cause is not clear from 2 answers.",
         ),
         (texts(60, missed=0, broken=0), "All 60 answers are right (100%, 95% to 100%).", ""),
     ],

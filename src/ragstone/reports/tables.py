@@ -95,6 +95,14 @@ _SCORE_COLUMNS: Mapping[str, CellType] = {
 }
 
 
+_OUTCOME = ("outcome", "found")
+
+
+def _outcome(run: Run, row: Row) -> dict[str, str]:
+    known = run.verdict.outcome_of(row)
+    return dict(zip(_OUTCOME, map(str, known), strict=True)) if known else {}
+
+
 def samples_table(run: Run) -> Table:
     if (rows := run.columns) is not None:
         names = [Column(f"scores.{name}.value", float) for name in rows.metrics]
@@ -105,12 +113,15 @@ def samples_table(run: Run) -> Table:
         return Table([Column("id", str), Column("query", str), *names], blocks)
     tags, metrics = tuple(run.counts.tags), tuple(run.metrics)
     columns = [column for column, _ in _SAMPLE_COLUMNS]
+    judged = [*_OUTCOME] if run.verdict.cells else []
+    columns += [Column(name, str) for name in judged]
     columns += [Column(f"tags.{tag}", None) for tag in tags]
     cells = [(name, *cell) for name in metrics for cell in _score_cells(run, name)]
     columns += [Column(f"scores.{name}.{field}", type_) for name, field, type_, _ in cells]
     lines = (
         [
             *(value(row) for _, value in _SAMPLE_COLUMNS),
+            *(_outcome(run, row).get(name) for name in judged),
             *(row.sample.tags.get(tag) for tag in tags),
             *(value(row.scores[name]) for name, _, _, value in cells),
         ]
@@ -272,7 +283,7 @@ def write_rows(run: Run, path: Path) -> None:
     elif run.columns is not None:
         _write_json(value_documents(run.columns), path)
     else:
-        _write_json((row.to_dict() for row in run.rows), path)
+        _write_json((row.to_dict() | _outcome(run, row) for row in run.rows), path)
 
 
 def write_claims(run: Run, path: Path) -> None:

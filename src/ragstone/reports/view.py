@@ -158,7 +158,7 @@ def trust(run: Run) -> Line | None:
         share = f"{missed / errors.answered:.0%} of {errors.answered:,} injected errors"
         tone = Tone.WARNING if missed > MISSED * errors.answered else Tone.PLAIN
         return Line(f"{words}; it missed {share} ({test.at:%Y-%m-%d})", tone, "Judge")
-    return Line(f"{words}; nobody has tested it", label="Judge")
+    return Line(f"{words}; this judge is untested", label="Judge")
 
 
 def outcome_grid(run: Run) -> Grid | None:
@@ -177,7 +177,7 @@ def outcome_grid(run: Run) -> Grid | None:
 
 
 def outcome_word(outcome: Outcome, found: Verdict) -> str:
-    """Return an outcome in words that say no more than the metric that decided it."""
+    """Return an outcome in the words of the metric that decided it."""
     if base_name(found.metric or "") != BY_CONTEXTS:
         return outcome.value
     known = {Outcome.RIGHT: "supported", Outcome.WRONG: "not supported"}

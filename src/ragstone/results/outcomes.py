@@ -64,7 +64,7 @@ def abstention(row: Row) -> tuple[bool | None, bool | None]:
 
 
 def is_right(metric: str, score: Score) -> bool | None:
-    """Return whether a score says that the answer is right; None if it does not tell."""
+    """Return whether the answer is right by a score; None if it does not show that."""
     if score.value is None or score.fallback:
         return None
     if base_name(metric) == BY_CONTEXTS:
@@ -124,7 +124,7 @@ class Outcomes:
     def __init__(self, metrics: Iterable[str]) -> None:
         names = list(metrics)
         depths = [int(match[1]) for name in names if (match := _CUTOFF.search(name))]
-        self._depth = max(depths, default=None)
+        self.depth = max(depths, default=None)
         self._by_metric = {name: array("b") for name in deciding_metrics(names)}
         self._by_ids, self._by_claims = array("b"), array("b")
         self.declines_known = False
@@ -133,7 +133,7 @@ class Outcomes:
     def add(self, row: Row) -> None:
         for name, codes in self._by_metric.items():
             codes.append(OUTCOMES.index(outcome(row, name)))
-        self._by_ids.append(FOUND.index(found_by_ids(row.sample, self._depth)))
+        self._by_ids.append(FOUND.index(found_by_ids(row.sample, self.depth)))
         self._by_claims.append(FOUND.index(found_by_claims(row)))
         self.references += row.sample.closest_reference is not None
         self.declines_known |= any("abstained" in score.detail for score in row.scores.values())

@@ -203,7 +203,7 @@ class Run:
     @cached_property
     def verdict(self) -> Verdict:
         """How many answers are wrong, and why; computed once."""
-        return Verdict.of(self)
+        return Verdict.of(self.counts, ranked=self.columns is not None)
 
     @cached_property
     def slices(self) -> list[Slices]:

@@ -1,14 +1,13 @@
 """Verdict: how many answers are wrong, and whether retrieval or the answers are to blame.
 
 Each row has one outcome; the verdict counts them, and words the counts in one sentence and one
-piece of advice. What the data cannot show is said, never guessed: a cause is named only if its
-interval separates it from the other.
+piece of advice. A cause is named only if its interval separates it from the other:
+what the data cannot show is never guessed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +24,18 @@ from ragstone.results.outcomes import (
     found_by_ids,
     outcome,
 )
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import (
     Ends,
     mean_interval,
     mid_p_interval,
     proportion_interval,
 )
-
-if TYPE_CHECKING:
-    from ragstone.results.run import Run
-    from ragstone.types.row import Row
+from ragstone.types.row import Row
 
 RETRIEVAL = ("hit", "recall", "mrr", "map", "ndcg", "precision", "f1")
 """Metrics that are 0 exactly if no relevant document is among the first k."""
+MAX_ROWS = 1000  # of a cell in JSON; `--rows` has the outcome of each row
 MIN_GROUP = 5  # rows of a group that can be named as the weakest, or whose ids can look wrong
 _BAD = (Outcome.WRONG, Outcome.DECLINED)
 
@@ -55,7 +53,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run says about a system.
+    """The finding of a run.
 
     Attributes:
         sentence: the finding, in words.
@@ -68,6 +66,7 @@ class Verdict:
         interval: 95% interval of the share of bad answers; None if it is unknown.
         cells: what was found, by outcome; empty without answers.
         by_ids: whether the user's relevant ids decide what was found; else claims do.
+        depth: how many ranks of a ranking count, if there are no contexts.
     """
 
     sentence: str
@@ -79,26 +78,25 @@ class Verdict:
     interval: Ends | None = None
     cells: tuple[Cell, ...] = ()
     by_ids: bool = True
+    depth: int | None = None
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.sentence, self.advice)))
 
     @classmethod
-    def of(cls, run: "Run") -> "Verdict":
-        """Return the verdict of a run."""
-        counts = run.counts
-        if run.columns is not None or not counts.outcomes.by_metric:
-            return _of_rankings(run)
-        return _Answers(run).verdict()
+    def of(cls, counts: RunSummaryBuilder, *, ranked: bool = False) -> "Verdict":
+        """Return the verdict of counted rows; those that are `ranked` are of a ranking file."""
+        if ranked or not counts.outcomes.by_metric:
+            return _of_rankings(counts, independent=ranked)
+        return _Answers(counts).verdict()
 
-    def outcome_of(self, row: "Row") -> tuple[Outcome, Found] | None:
-        """Return a row's outcome and whether its documents were found; None without a verdict."""
-        if self.metric is None or self.metric not in row.scores:
+    def outcome_of(self, row: Row) -> tuple[Outcome, Found] | None:
+        """Return a row's outcome and whether its documents were found; None without answers."""
+        if not self.cells or self.metric is None or self.metric not in row.scores:
             return None
-        found = found_by_ids(row.sample) if self.by_ids else Found.UNKNOWN
-        return outcome(row, self.metric), found if found is not Found.UNKNOWN else found_by_claims(
-            row
-        )
+        found = found_by_ids(row.sample, self.depth) if self.by_ids else Found.UNKNOWN
+        found = found_by_claims(row) if found is Found.UNKNOWN else found
+        return outcome(row, self.metric), found
 
     def cell(self, found: Found, outcome: Outcome) -> Cell | None:
         """Return one cell of the table; None if no row is in it."""
@@ -111,8 +109,8 @@ class Verdict:
         return frozenset(chain.from_iterable(right))
 
     def to_dict(self) -> dict[str, object]:
-        """Return the verdict as plain data."""
-        cells = [{**vars(cell), "rows": list(cell.rows)} for cell in self.cells]
+        """Return the verdict as plain data, with at most MAX_ROWS rows of each cell."""
+        cells = [{**vars(cell), "rows": list(cell.rows[:MAX_ROWS])} for cell in self.cells]
         return {**vars(self), "cells": cells}
 
 
@@ -136,19 +134,19 @@ def _listed(counts: dict[str, int]) -> str:
     return f" ({', '.join(f'{number:,} {words}' for words, number in some.items())})" * bool(some)
 
 
-def _of_rankings(run: "Run") -> Verdict:
+def _of_rankings(counts: RunSummaryBuilder, *, independent: bool) -> Verdict:
     found: list[tuple[int, int, str]] = []
-    for name in run.metrics:
+    for name in counts.scores:
         head, _, rest = name.partition("@")
         k = rest.partition(",")[0]
-        if head in RETRIEVAL and k.isdecimal() and run.counts.scores[name].summary().scored:
+        if head in RETRIEVAL and k.isdecimal() and counts.scores[name].summary().scored:
             found.append((-int(k), RETRIEVAL.index(head), name))
     if not found:
-        return Verdict("", rows=run.counts.rows)
+        return Verdict("", rows=counts.rows)
     k, _, name = min(found)
-    scores = run.counts.scores[name]
+    scores = counts.scores[name]
     bad, n = scores.zeros, scores.summary().scored
-    groups = scores.scored_groups(run.counts.grouping.labels) if run.columns is None else None
+    groups = None if independent else scores.scored_groups(counts.grouping.labels)
     if groups is None:
         interval = proportion_interval(bad, n)
     else:
@@ -158,7 +156,7 @@ def _of_rankings(run: "Run") -> Verdict:
     if not bad:
         sentence = f"For all {n:,} {queries} a relevant document is in the top {-k}"
     sentence += f" ({_percent(bad or n, n, interval if bad else _mirrored(interval))})."
-    return Verdict(sentence, "", name, run.counts.rows, n, bad, interval)
+    return Verdict(sentence, "", name, counts.rows, n, bad, interval)
 
 
 def _mirrored(interval: Ends | None) -> Ends | None:
@@ -168,8 +166,8 @@ def _mirrored(interval: Ends | None) -> Ends | None:
 class _Answers:
     """The outcomes of a run with answers, counted and worded."""
 
-    def __init__(self, run: "Run") -> None:
-        counts, self.run = run.counts, run
+    def __init__(self, counts: RunSummaryBuilder) -> None:
+        self.counts = counts
         groups = counts.grouping.labels  # this also puts the rows in order
         outcomes = counts.outcomes
         none = OUTCOMES.index(Outcome.NOT_JUDGED)
@@ -198,12 +196,13 @@ class _Answers:
             sentence=self._sentence(),
             advice=self._advice(),
             metric=self.metric,
-            rows=self.run.counts.rows,
+            rows=self.counts.rows,
             judged=self.n,
             bad=int(self.bad.sum()),
             interval=_share(self.bad, self.groups),
             cells=tuple(cells),
             by_ids=not self.ids_differ,
+            depth=self.outcomes.depth,
         )
 
     def _are(self, found: Found | None = None, outcome: Outcome | None = None) -> NDArray[np.bool_]:
@@ -254,7 +253,9 @@ class _Answers:
             return [f"{_listed(unknown) if declines else ''}."]
         found_wrong, found_declined, missed_wrong, missed_declined = known
         ids = self.outcomes.ids_known and not self.ids_differ
-        missed = "no relevant document was retrieved" if ids else "the contexts lack the answer"
+        missed = (
+            "no relevant document was retrieved" if ids else "the contexts do not have the answer"
+        )
         there = "it was retrieved" if ids else "they have it"
         parts: list[str] = []
         if total := missed_wrong + missed_declined:
@@ -278,7 +279,7 @@ class _Answers:
         missing = len(self.judged) - self.n
         if not missing:
             return ""
-        scores = self.run.counts.scores[self.metric]
+        scores = self.counts.scores[self.metric]
         why = [f"the judge gave no answer ({cause.value})" for cause in scores.causes]
         why += [reason for reason, _ in scores.undefined.most_common(1)]
         reason = f", for example because {why[0]}" if len(why) > 1 else f": {why[0]}" if why else ""
@@ -306,7 +307,7 @@ class _Answers:
         if low > 0.5:
             return "fix retrieval first"
         if high >= 0.5:
-            return f"which of the two is the larger cause cannot be told from {count(n, 'answer')}"
+            return f"which of the two is the larger cause is not clear from {count(n, 'answer')}"
         return self._doubt_of_references(known) or "fix the answers first, not retrieval"
 
     def _separation(self, missed: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> Ends:
@@ -316,7 +317,7 @@ class _Answers:
         return mid_p_interval(right, n)
 
     def _doubt_of_references(self, known: NDArray[np.bool_]) -> str:
-        """Say that answers are supported by a relevant document, and yet differ from theirs."""
+        """Return that answers are supported by a relevant document, and yet differ from theirs."""
         by_contexts = self.outcomes.by_metric
         name = next((each for each in by_contexts if base_name(each) == BY_CONTEXTS), None)
         if name is None:
@@ -333,7 +334,7 @@ class _Answers:
 
     def _weakest(self) -> str:
         """Return the group of rows with the most wrong answers, if more than by chance."""
-        counts = self.run.counts
+        counts = self.counts
         groups = [
             (tag, value, rows[self.judged])
             for tag in counts.tags
