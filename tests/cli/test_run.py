@@ -133,12 +133,19 @@ def test_one_metric_is_one_workbook_by_its_name(
     assert name.startswith("Hit@K_k3_")
 
 
-def test_two_workbooks_never_share_a_path(ragstone: Command, answers: str, tmp_path: Path) -> None:
+def test_a_named_workbook_is_one_file(ragstone: Command, answers: str, tmp_path: Path) -> None:
     assert ragstone("run", answers, "-m", "all", "-o", "X.xlsx").code == 0
-    found = sorted(path.name for path in tmp_path.glob("*.xlsx"))
-    assert found == ["X_generation.xlsx", "X_retrieval.xlsx"]
-    sheets = openpyxl.load_workbook(tmp_path / "X_retrieval.xlsx").sheetnames
-    assert sheets[0] == "Summary"
+    assert [path.name for path in tmp_path.glob("*.xlsx")] == ["X.xlsx"]
+    sheets = openpyxl.load_workbook(tmp_path / "X.xlsx").sheetnames
+    assert sheets == ["Questions", "Summary", "Claims"]
+
+
+def test_without_metrics_there_is_one_workbook(
+    ragstone: Command, answers: str, tmp_path: Path
+) -> None:
+    assert ragstone("run", answers).code == 0
+    (name,) = names(tmp_path)
+    assert name.startswith("evaluation_k5_")
 
 
 def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:

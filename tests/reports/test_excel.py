@@ -1,3 +1,4 @@
+import math
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,21 +21,24 @@ from ragstone.errors import UsageError
 from ragstone.reports.excel import (
     FOLDER,
     Book,
+    Form,
     Value,
     add_claims,
-    add_samples,
+    add_list,
     add_values,
     check_output,
     count_lines,
     join_ids,
+    sample_columns,
     sheet_names,
     write_workbook,
     write_workbooks,
 )
 from ragstone.reports.format import cell
-from ragstone.reports.tables import describe_claim
+from ragstone.reports.view import headline, outcome_grid, partial_notice
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence
+from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
@@ -43,13 +47,14 @@ MakeRun = Callable[..., Run]
 RETRIEVAL, GENERATION = ("hit@5", "f1@5"), ("faithfulness",)
 
 
-def written(run: Run, names: Sequence[str], folder: Path, *, combined: bool) -> Workbook:
+def written(run: Run, names: Sequence[str], folder: Path, form: Form = "questions") -> Workbook:
     path = folder / "x.xlsx"
-    write_workbook(path, run, names=names, combined=combined)
+    write_workbook(path, run, names=names, form=form)
     with ZipFile(path) as archive:
         for name in archive.namelist():
             root = ElementTree.fromstring(archive.read(name))
-            assert not [el for el in root.iter() if el.tag.endswith(("}f", "}hyperlink"))]
+            cells = "charts" not in name  # the ranges of charts are formulas
+            assert not [e for e in root.iter() if cells and e.tag.endswith(("}f", "}hyperlink"))]
     return openpyxl.load_workbook(path)
 
 
@@ -62,39 +67,31 @@ def records(sheet: Worksheet) -> list[dict[object, object]]:
     return [dict(zip(head, row, strict=True)) for row in rest]
 
 
-INTERVAL = (pytest.approx(0.0943, abs=1e-4), pytest.approx(0.9916, abs=1e-4))
-"""Of two hits and a miss."""
-
-
 def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
-    run = make_run(names=("hit@5",), asked=("hit",), min_similarity=0.25)
-    book = written(run, ["hit@5"], tmp_path, combined=False)
+    run = make_run(names=("hit@5",), asked=("hit",))
+    book = written(run, ["hit@5"], tmp_path, "metric")
     assert book.sheetnames == ["Summary", "Per-Query Results"]
-    found = pairs(book["Summary"])
-    date = f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
-    assert found == {
+    assert pairs(book["Summary"]) == {
         "Metric": "Value",
-        "Evaluation Date": date,
+        "Verdict": str(run.verdict),
+        "Judge": "offline (word overlap); nobody has tested it",
+        "Evaluation Date": f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}",
         "Metric Name": "Hit@K",
         "K Value": 5,
-        "Minimum Similarity": 0.25,
         "Total Queries": 4,
+        "Valid Queries": 3,
         "Score": pytest.approx(2 / 3),
         "Score (%)": pytest.approx(2 / 3),
         "95% interval, low": pytest.approx(0.0943, abs=1e-4),
         "95% interval, high": pytest.approx(0.9916, abs=1e-4),
-        "Range": "0 to 1, higher is better",
         "Min Score": 0,
         "Max Score": 1,
-        "Scored": 3,
-        "Undefined": 1,
-        "Undefined because": "relevance is not known (1)",
-        "Failed": 0,
         "Hits": 2,
         "Misses": 1,
         "Perfect Queries": 2,
         "Zero Queries": 1,
         "Nothing Relevant": 0,
+        "Missing": "hit@5: undefined: relevance is not known (1)",
         "Data set": "qr.xlsx (4 rows evaluated)",
         "Target": "http://localhost:8000: 4 calls, 1 failed (25.0%), "
         "latency p50 110 ms, p95 119 ms",
@@ -102,37 +99,124 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Note": "the ranking holds a document twice (2 rows)",
     }
     formats = {row[0].value: row[1].number_format for row in book["Summary"].iter_rows()}
-    assert (formats["Score"], formats["Score (%)"]) == ("0.0000", "0.00%")
+    assert (formats["Score"], formats["Score (%)"]) == ("0.0000", "0.0%")
 
 
 def test_a_single_generation_metric(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run(names=GENERATION, asked=("faithfulness",), k=3, partial=True)
-    found = pairs(written(run, GENERATION, tmp_path, combined=False)["Summary"])
-    shown = ("Model", "Top K", "Score", "Min Score", "Max Score", "Valid Queries", "Failed")
-    assert [found[name] for name in shown] == ["offline", 3, 0.25, 0, 0.5, 2, 1]
-    assert found["Failed because"] == "timed out (1, first q4: no answer within 30 s)"
-    assert str(found["Partial"]).startswith("the run stopped early")
+    found = pairs(written(run, GENERATION, tmp_path, "metric")["Summary"])
+    shown = ("Model", "Top K", "Score", "Min Score", "Max Score", "Valid Queries")
+    assert [found[name] for name in shown] == ["offline", 3, 0.25, 0, 0.5, 2]
+    sheet = written(run, GENERATION, tmp_path, "metric")["Summary"]
+    texts = [row[1] for row in sheet.iter_rows(values_only=True)]
+    assert f"✗ {partial_notice(run)}" in texts
+    why = "faithfulness: failed: timed out (1, first q4: no answer within 30 s)"
+    assert why in texts
 
 
-def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_family_has_the_verdict_first_and_a_sheet_per_metric(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
-    book = written(make_run(gates=[gate]), RETRIEVAL, tmp_path, combined=True)
+    run = make_run(gates=[gate])
+    book = written(run, RETRIEVAL, tmp_path, "family")
     assert book.sheetnames == ["Summary", "Per-Query (Hit@K)", "Per-Query (F1@K)"]
     rows = [[value for value in row if value is not None] for row in book["Summary"].values]
-    assert rows[0] == [
-        *("Metric", "Score", "Score (%)", "95% low", "95% high"),
-        *("Total", "Scored", "Undefined", "Failed", "Imputed"),
-    ]
-    assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, *INTERVAL, 4, 3, 1, 0, 0]
-    assert rows[2][0] == "F1@K"
+    lines = [line.words for line in headline(run) if not line.label]
+    assert [row[0] for row in rows[:2]] == lines
+    assert lines[0].startswith("✗ 1 of 1 gate failed")
+    metrics = [row for row in rows if row and row[0] in ("hit@5", "f1@5")]
+    interval = (pytest.approx(0.0943, abs=1e-4), pytest.approx(0.9916, abs=1e-4))
+    assert metrics[0] == ["hit@5", pytest.approx(2 / 3), *interval, "3 of 4 rows"]
+    assert [row[0] for row in metrics] == ["hit@5", "f1@5"]
     assert ["Gate", "FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)"] in rows
-    blocks = [row[0] for row in rows if row and str(row[0]).startswith("---")]
-    assert blocks == ["--- Hit@K ---", "--- F1@K ---"]
-    assert [row[1] for row in rows if row and row[0] == "Metric Name"] == ["Hit@K", "F1@K"]
+
+
+def test_a_question_has_its_outcome_all_scores_and_the_failing_claim(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    run = with_evidence(make_run())
+    book = written(run, [*run.metrics], tmp_path)
+    assert book.sheetnames == ["Questions", "Summary", "Claims"]
+    sheet = book["Questions"]
+    first, *others = records(sheet)
+    assert first == {
+        "id": "q1",
+        "query": "How long does battery 1 last?",
+        "outcome": "not supported",
+        "found": "found",
+        "hit@5": 1,
+        "f1@5": pytest.approx(2 / 7),
+        "faithfulness": 0.5,
+        "response": "It lasts 20 hours. It charges in 60 minutes.",
+        "reference": "20 hours",
+        "failing claim": "contradicted: It charges in 60 minutes. (The context says 75 minutes.)",
+        "evidence": "75 minutes.",
+        "relevant ids": "3, 77",
+        "retrieved ids": "9, 3, 4",
+        "notes": None,
+        "difficulty": "easy",
+        "source_files": "manual.pdf",
+    }
+    assert [row["outcome"] for row in others] == ["not supported", "not judged", "not judged"]
+    assert [row["notes"] for row in others[1:]] == [
+        "hit@5, f1@5: relevance is not known\nfaithfulness: the response makes no claims",
+        "faithfulness: timed out: no answer within 30 s",
+    ]
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:P5")
+    assert sheet["G2"].number_format == "0.00"
+    rules = {str(area.sqref): area.rules for area in sheet.conditional_formatting}
+    assert set(rules) == {"C2:C5", "E2:E5", "G2:G5"}  # f1@5 may not be able to reach 1
+    assert [rule.formula for rule in rules["C2:C5"]] == [['"not supported"'], ['"declined"']]
+
+
+def test_scores_have_colours_only_if_their_range_is_known(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    def colours(value: float, **info: object) -> list[str]:
+        row = make_run().rows[0]
+        run = make_run([replace(row, scores={"hit@5": Score.scored(value)})], names=("hit@5",))
+        metrics = {"hit@5": run.metrics["hit@5"].model_copy(update=info)}
+        book = written(replace(run, metrics=metrics), ["hit@5"], tmp_path)
+        areas = book["Questions"].conditional_formatting
+        scales = [rule.colorScale for area in areas for rule in area.rules if rule.colorScale]
+        return [colour.rgb[2:] for scale in scales for colour in scale.color]
+
+    assert colours(0.5) == ["F8CBAD", "FFFFFF"]
+    assert colours(0.5, higher_is_better=False) == ["FFFFFF", "F8CBAD"]
+    assert colours(0.5, high=math.inf) == colours(11.15) == []
+
+
+def test_the_summary_has_the_outcomes_the_means_by_tag_and_one_chart(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    rows = [
+        replace(row, sample=row.sample.model_copy(update={"tags": {"level": row.index % 2}}))
+        for row in [*make_run().rows[:2]] * 2
+    ]
+    rows = [replace(row, index=index) for index, row in enumerate(rows)]
+    rows[3] = replace(rows[3], scores={**rows[3].scores, "faithfulness": Score.scored(1)})
+    run = make_run(rows)
+    sheet = written(run, [*run.metrics], tmp_path)["Summary"]
+    rows_ = [[value for value in row if value is not None] for row in sheet.values]
+    assert rows_[0] == [run.verdict.sentence + " " + run.verdict.advice]
+    head = rows_.index(["Answers", "supported", "not supported"])
+    grid = outcome_grid(run)
+    assert grid is not None
+    assert rows_[head + 1 : head + 3] == [["found", 0, 2], ["not found", 1, 1]]
+    shown = [sheet.cell(head + 2, column).number_format.strip('"') for column in (2, 3)]
+    assert shown == [*grid.rows[0].cells[1:]]
+    tagged = rows_.index(["level", "Questions", "not supported or declined", *run.metrics])
+    assert rows_[tagged + 1][:4] == ["0", 2, 1, 1]
+    assert rows_[tagged + 2][:4] == ["1", 2, 0.5, 0]
+    (chart,) = sheet._charts  # type: ignore[attr-defined]
+    assert [series.val.numRef.f for series in chart.series] == [
+        f"Summary!${column}${head + 2}:${column}${head + 3}" for column in "BC"
+    ]
 
 
 def test_retrieval_rows(make_run: MakeRun, tmp_path: Path) -> None:
-    sheet = written(make_run(), RETRIEVAL, tmp_path, combined=True)["Per-Query (Hit@K)"]
+    sheet = written(make_run(), RETRIEVAL, tmp_path, "family")["Per-Query (Hit@K)"]
     found = records(sheet)
     assert found[0] == {
         "query_index": 0,
@@ -142,7 +226,6 @@ def test_retrieval_rows(make_run: MakeRun, tmp_path: Path) -> None:
         "retrieved_ids": "9, 3, 4",
         "score": 1,
         "state": "scored",
-        "cause": None,
         "reason": None,
         "first_hit_rank": 2,
         "hits": 1,
@@ -155,11 +238,11 @@ def test_retrieval_rows(make_run: MakeRun, tmp_path: Path) -> None:
     }
     states = [(row["score"], row["state"], row["reason"]) for row in found]
     assert states[1:3] == [(0, "scored", None), (None, "undefined", "relevance is not known")]
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:Q5")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:P5")
 
 
 def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
-    book = written(make_run(), GENERATION, tmp_path, combined=True)
+    book = written(make_run(), GENERATION, tmp_path, "family")
     found = records(book["Per-Query (Faithfulness)"])
     assert found[0] == {
         "query_index": 0,
@@ -171,46 +254,35 @@ def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
         "num_contexts": 2,
         "score": 0.5,
         "state": "scored",
-        "cause": None,
         "reason": None,
-        "num_claims": 2,
-        "num_supported": 1,
-        "claims": "SUPPORTED: It lasts 20 hours.\n"
-        "CONTRADICTED: It charges in 60 minutes. (The context says 75 minutes.)",
-        "evidence": "none\nnone",
+        "claims": 2,
+        "supported": 1,
         "difficulty": "easy",
         "source_files": "manual.pdf",
     }
-    shown = ("response", "num_contexts", "score", "state", "cause", "reason", "num_claims")
-    assert [found[3][name] for name in shown] == [
-        *(None, None, None, "failed", "timed out", "no answer within 30 s", None),
-    ]
+    shown = ("response", "retrieved_contexts", "num_contexts", "score", "state", "reason")
+    why = "timed out: no answer within 30 s"
+    assert [found[3][name] for name in shown] == [None, None, None, None, "failed", why]
     assert [row["score"] for row in found] == [0.5, 0, None, None]
 
 
 def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run([make_run().rows[2]])
-    found = pairs(written(run, GENERATION, tmp_path, combined=False)["Summary"])
-    assert found["Score"] == "– (1 undefined, 0 failed)"
-    shown = ("Score (%)", "95% interval, low", "Min Score", "Valid Queries")
-    assert [found[name] for name in shown] == ["–", "–", "–", 0]
-    table = written(run, GENERATION, tmp_path, combined=True)["Summary"]
-    assert [table.cell(2, column).value for column in (2, 3, 4, 5)] == ["–"] * 4
+    found = pairs(written(run, GENERATION, tmp_path, "metric")["Summary"])
+    shown = ("Score", "Score (%)", "95% interval, low", "Min Score", "Valid Queries")
+    assert [found[name] for name in shown] == ["–", "–", "–", "–", 0]
 
 
 def test_a_run_without_rows(make_run: MakeRun, tmp_path: Path) -> None:
-    book = written(make_run([]), GENERATION, tmp_path, combined=True)
-    assert book["Per-Query (Faithfulness)"].max_row == 1
+    assert written(make_run([]), GENERATION, tmp_path)["Questions"].max_row == 1
 
 
-def test_flagged_scores_are_told(make_run: MakeRun, tmp_path: Path) -> None:
+def test_imputed_scores_are_noted(make_run: MakeRun, tmp_path: Path) -> None:
     row = make_run().rows[0]
-    made_up = row.scores["faithfulness"].model_copy(update={"fallback": True, "passed": False})
+    made_up = row.scores["faithfulness"].model_copy(update={"fallback": True})
     run = make_run([replace(row, scores={"faithfulness": made_up})], names=GENERATION)
-    book = written(run, GENERATION, tmp_path, combined=False)
-    assert pairs(book["Summary"])["Imputed by policy"] == 1
-    assert pairs(book["Summary"])["Pass rate"] == 0
-    assert records(book["Per-Query Results"])[0]["imputed"] is True
+    book = written(run, GENERATION, tmp_path)
+    assert records(book["Questions"])[0]["notes"] == "faithfulness: imputed"
 
 
 def test_columns_that_are_called_alike_are_told_apart(make_run: MakeRun, tmp_path: Path) -> None:
@@ -219,7 +291,7 @@ def test_columns_that_are_called_alike_are_told_apart(make_run: MakeRun, tmp_pat
     sample = row.sample.model_copy(update={"tags": tags})
     score = Score.scored(1, detail={"state": "x", "hits": 1})
     run = make_run([replace(row, sample=sample, scores={"hit@5": score})], names=("hit@5",))
-    found = records(written(run, ["hit@5"], tmp_path, combined=False)["Per-Query Results"])[0]
+    found = records(written(run, ["hit@5"], tmp_path, "metric")["Per-Query Results"])[0]
     assert [found[name] for name in ("score", "state", "hits")] == [1, "scored", 1]
     assert [found[name] for name in ("detail state", "tag Score", "tag hits")] == ["x", 7, "many"]
 
@@ -230,12 +302,6 @@ def test_ids_are_written_as_the_loader_reads_them() -> None:
     assert join_ids([]) == ""
 
 
-def test_a_claim_is_one_line(make_run: MakeRun) -> None:
-    given_ = make_run().rows[0].scores["faithfulness"].claims[1]
-    broken = given_.model_copy(update={"text": "a\nb", "reason": " c\n"})
-    assert describe_claim(broken) == "CONTRADICTED: a b ( c )"
-
-
 def test_rows_that_do_not_fit_are_counted(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +309,7 @@ def test_rows_that_do_not_fit_are_counted(
     for most, shown in ((11, 10), (10, 8)):
         monkeypatch.setattr("ragstone.reports.excel.MAX_ROWS", most)
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_samples(book, run, name="hit@5", sheet="One")
+            add_list(book, run, sample_columns(run, "hit@5"), run.rows, 10, sheet="One")
         values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
         assert len(values) == most
         assert values.count(0) == shown
@@ -258,9 +324,10 @@ def test_a_workbook_has_a_limited_number_of_cells_and_characters(
         with monkeypatch.context() as patched:
             patched.setattr(f"ragstone.reports.excel.{limit}", value)
             shown: list[int] = []
-            for sheets in (1, 2):
+            for share in (1, 2):
                 with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-                    add_samples(book, run, name="hit@5", sheet="One", sheets=sheets)
+                    columns = sample_columns(run, "hit@5")
+                    add_list(book, run, columns, run.rows, 30, sheet="One", share=share)
                 lines = list(openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values)
                 shown.append(len(lines) - 2)
                 assert str(lines[-1][0]).startswith(f"{30 - shown[-1]} more rows do not fit")
@@ -272,19 +339,10 @@ def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) 
     tags = dict.fromkeys((f"t{number}" for number in range(16_384)), 1)
     sample = Sample(id="a", query="q", contexts=(Context(id="1"),), relevance={"1": 1}, tags=tags)
     run = make_run([replace(row, sample=sample)])
-    sheet = written(run, ["hit@5"], tmp_path, combined=False)["Per-Query Results"]
+    sheet = written(run, ["hit@5"], tmp_path, "metric")["Per-Query Results"]
     assert sheet.max_column == 16_384
     notice = sheet.cell(1, 16_384).value
-    assert notice == "16 more columns do not fit in this sheet; use --rows FILE for all of them"
-
-
-def test_low_scores_are_coloured_and_blanks_are_not(make_run: MakeRun, tmp_path: Path) -> None:
-    sheet = written(make_run(), ["hit@5"], tmp_path, combined=False)["Per-Query Results"]
-    rules = {str(area.sqref): area.rules for area in sheet.conditional_formatting}
-    first, second = sorted(rules["F2:F5"], key=lambda rule: rule.priority)
-    assert (first.type, first.stopIfTrue) == ("containsBlanks", True)
-    assert (second.operator, second.formula) == ("lessThan", ["0.5"])
-    assert rules["G2:G5"][0].formula == ['"failed"']
+    assert notice == "15 more columns do not fit in this sheet; use --rows FILE for all of them"
 
 
 @example("=cmd|' /C calc'!A0")
@@ -298,31 +356,16 @@ def test_low_scores_are_coloured_and_blanks_are_not(make_run: MakeRun, tmp_path:
 def test_any_text_goes_in_as_text(hostile_run: Callable[[str], Run], text: str) -> None:
     run = hostile_run(text)
     with tempfile.TemporaryDirectory() as folder:
-        for names, combined in ((["hit@5"], True), (["faithfulness"], False)):
-            book = written(run, names, Path(folder), combined=combined)
+        for form in ("questions", "family", "metric"):
+            book = written(run, [*run.metrics], Path(folder), form)
             for sheet in book:
                 kinds = {cell.data_type for row in sheet.iter_rows() for cell in row}
                 assert kinds <= {"s", "n"}
-            sheet = book.worksheets[1]
+            sheet, column = (
+                (book["Questions"], "B") if form == "questions" else (book.worksheets[1], "C")
+            )
             if not re.search("_x[0-9a-fA-F]{4}_", text):  # openpyxl reads the escape as it stands
-                assert sheet["C2"].value == cell(run.rows[0].sample.query)
-
-
-@pytest.mark.parametrize(
-    ("names", "times"),
-    [
-        (("faithfulness",), 1),  # among the facts
-        (("faithfulness", "faithfulness:ragas"), 3),  # there, and of each metric its own
-    ],
-)
-def test_a_policy_is_told_once_and_of_each_metric_where_they_differ(
-    make_run: MakeRun, tmp_path: Path, names: tuple[str, ...], times: int
-) -> None:
-    score = Score.scored(1.0)
-    rows = [replace(row, scores=dict.fromkeys(names, score)) for row in make_run().rows]
-    combined = len(names) > 1
-    book = written(make_run(rows, names=names), names, tmp_path, combined=combined)
-    assert [head.value for head in book["Summary"]["A"]].count("Policy") == times
+                assert sheet[f"{column}2"].value == cell(run.rows[0].sample.query)
 
 
 WHEN = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
@@ -422,16 +465,15 @@ def with_evidence(run: Run) -> Run:
     score = first.scores["faithfulness"]
     quote = Evidence(context=0, quote="Up to 20 hours.", verified=False)
     claim = score.claims[0].model_copy(update={"evidence": (quote,), "confidence": 0.5})
-    scores = {
-        **first.scores,
-        "faithfulness": score.model_copy(update={"claims": (claim, *score.claims[1:])}),
-    }
+    against = Evidence(context=1, quote="75 minutes.", verified=True)
+    other = score.claims[1].model_copy(update={"evidence": (against,)})
+    scores = {**first.scores, "faithfulness": score.model_copy(update={"claims": (claim, other)})}
     return replace(run, rows=[replace(first, scores=scores), *others])
 
 
 def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
     path = tmp_path / "x.xlsx"
-    write_workbook(path, with_evidence(make_run()), names=["faithfulness"], combined=True)
+    write_workbook(path, with_evidence(make_run()), names=["faithfulness"])
     sheet = openpyxl.load_workbook(path)["Claims"]
     heads, first, second, third = sheet.iter_rows(values_only=True)
     assert list(heads) == HEADS
@@ -441,7 +483,7 @@ def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
     )
     assert second == (
         *("q1", "faithfulness", "contexts", 2, "It charges in 60 minutes.", "CONTRADICTED"),
-        *("The context says 75 minutes.", None, 0, None, None, None, None),
+        *("The context says 75 minutes.", None, 1, "75 minutes.", 2, True, None),
     )
     assert third[:4] == ("q2", "faithfulness", "contexts", 1)
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:M4")
@@ -452,7 +494,7 @@ def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
 
 def test_without_claims_there_is_no_sheet(make_run: MakeRun, tmp_path: Path) -> None:
     path = tmp_path / "x.xlsx"
-    write_workbook(path, make_run(), names=["hit@5"], combined=False)
+    write_workbook(path, make_run(), names=["hit@5"], form="metric")
     assert openpyxl.load_workbook(path).sheetnames == ["Summary", "Per-Query Results"]
 
 
@@ -467,7 +509,7 @@ def test_what_does_not_fit_is_counted(
             [
                 "id",
                 "q1",
-                "2 more claims do not fit in this sheet; use --claim-rows FILE for all of them",
+                "2 more claim rows do not fit in this sheet; use --claim-rows FILE for all of them",
             ],
         ),
     ):
@@ -485,10 +527,10 @@ def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
     assert book.sheetnames == ["Summary", "Per-Query Results"]
     head, *lines = book["Per-Query Results"].iter_rows(values_only=True)
     assert head == ("query_index", "id", "query", *METRICS, "reason")
-    unknown = "the relevant documents for this query are unknown"
+    unknown = "hit@5, ndcg@5: the relevant documents for this query are unknown"
     assert lines == [
         (0, "q0", "q0", None, None, unknown),
-        (1, "q1", "q1", 0, None, "it raised"),
+        (1, "q1", "q1", 0, None, "ndcg@5: error in the metric: it raised"),
         (2, "q2", "what?", 0, 0.4, None),
         (3, "q3", "q3", 1, 0.6, None),
         (4, "q4", "q4", 0, 0.8, None),
@@ -504,9 +546,9 @@ def test_what_does_not_fit_is_told_in_the_last_line(
         add_values(book, run, names=METRICS)
     sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
     _, *lines, last = sheet.iter_rows(values_only=True)
-    assert len(lines) == 10
+    assert len(lines) == 8
     assert last[0] == (
-        "These are the 10 of 50 queries that failed or scored worst on a metric; use --rows "
+        "These are the 8 of 50 queries that failed or scored worst on a metric; use --rows "
         "FILE for all of them"
     )
 
@@ -537,12 +579,11 @@ def test_a_group_gives_a_combined_workbook_a_family(
     [
         (["all_retrieval"], ["hit@3", "f1@3"], ["retrieval_combined_k3"]),
         (["all_generation"], ["faithfulness"], ["generation_combined_k3"]),
-        (["hit", "f1"], ["hit@3", "f1@3"], ["retrieval_combined_k3"]),
-        (
-            ["faithfulness", "hit"],
-            ["faithfulness", "hit@3"],
-            ["retrieval_combined_k3", "generation_combined_k3"],
-        ),
+        (["all_judged"], ["faithfulness"], ["evaluation_k3"]),
+        (["all", "abstention"], ["hit@3", "faithfulness"], ["evaluation_k3"]),
+        (["hit", "f1"], ["hit@3", "f1@3"], ["evaluation_k3"]),
+        (["faithfulness", "hit"], ["faithfulness", "hit@3"], ["evaluation_k3"]),
+        (["hit"], ["hit@3", "hit@5"], ["evaluation_k3"]),
         (["hit"], ["hit@3"], ["Hit@K_k3"]),
         (["hit", "hit"], ["hit@3"], ["Hit@K_k3"]),
         (["hit@10"], ["hit@10"], ["Hit@K_k10"]),
@@ -588,12 +629,20 @@ def test_one_workbook_goes_where_it_is_told(make_run: MakeRun, tmp_path: Path) -
     assert [found.name for found in path.parent.iterdir()] == ["X.xlsx"]
 
 
-def test_two_workbooks_never_share_a_path(make_run: MakeRun, tmp_path: Path) -> None:
-    paths = write_workbooks(make_run(), output=tmp_path / "X.xlsx")
-    assert [path.name for path in paths] == ["X_retrieval.xlsx", "X_generation.xlsx"]
-    first, second = (openpyxl.load_workbook(path).sheetnames for path in paths)
-    assert first == ["Summary", "Per-Query (Hit@K)", "Per-Query (F1@K)"]
-    assert second == ["Summary", "Per-Query (Faithfulness)", "Claims"]
+def test_a_named_workbook_is_one_whatever_was_asked(make_run: MakeRun, tmp_path: Path) -> None:
+    for asked, ran in (["all"], ["hit@5", "faithfulness"]), (["hit"], ["hit@5"]):
+        run = make_run(names=ran, asked=asked)
+        (path,) = write_workbooks(run, output=tmp_path / "X.xlsx")
+        assert openpyxl.load_workbook(path).sheetnames[:2] == ["Questions", "Summary"]
+
+
+def test_without_metrics_by_name_there_is_one_workbook(
+    make_run: MakeRun, tmp_path: Path, time: str
+) -> None:
+    run = make_run()
+    run = run.with_plan(Plan(k=3))
+    assert run.manifest.plan.metrics == ("all",)
+    assert names(run, tmp_path) == [f"evaluation_k3_{time}.xlsx"]
 
 
 def test_labels_that_file_systems_refuse(make_run: MakeRun, tmp_path: Path, time: str) -> None:
@@ -619,33 +668,9 @@ def test_a_place_that_cannot_be_is_refused_before_the_run(
 
 
 def test_a_place_that_turns_out_impossible_is_told(make_run: MakeRun, tmp_path: Path) -> None:
-    (tmp_path / "X_retrieval.xlsx").mkdir()
-    with pytest.raises(UsageError, match=r"X_retrieval\.xlsx cannot be written: .*directory"):
+    (tmp_path / "X.xlsx").mkdir()
+    with pytest.raises(UsageError, match=r"X\.xlsx is a folder"):
         write_workbooks(make_run(), output=tmp_path / "X.xlsx")
-    assert [path.name for path in tmp_path.iterdir()] == ["X_retrieval.xlsx"]
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_workbooks(make_run(), folder=tmp_path / "file")
-
-
-def test_a_workbook_states_that_a_run_is_inconclusive_and_why(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    gate = Gate(metric="faithfulness", op=">=", threshold=0.8, of="scored")
-    options = {"gates": [gate], "max_failure_rate": 0.1}
-    run = make_run([make_run().rows[3]], names=GENERATION, **options)
-    why = f"exit code 3: {'; '.join(run.troubles)}"
-    assert "1 of 1 score of faithfulness failed, more than 10% (max_failure_rate)" in why
-    for combined in (False, True):
-        book = written(run, GENERATION, tmp_path, combined=combined)
-        assert pairs(book["Summary"])["Inconclusive"] == why
-    sound = written(make_run(names=GENERATION), GENERATION, tmp_path, combined=True)
-    assert "Inconclusive" not in pairs(sound["Summary"])
-
-
-def test_settings_of_the_target_are_shown_only_if_it_was_called(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    run = make_run(names=GENERATION, manifest={"target": None})
-    found = pairs(written(run, GENERATION, tmp_path, combined=False)["Summary"])
-    assert not {"Top K", "Minimum Similarity", "Score Threshold"} & found.keys()

@@ -10,7 +10,7 @@ from tests.cases import each_case
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
-from ragstone.reports.excel import write_workbooks
+from ragstone.reports.excel import Form, write_workbook
 from ragstone.reports.html.page import sample_document
 from ragstone.reports.junit import write_junit
 from ragstone.reports.tables import write_rows
@@ -38,9 +38,9 @@ def evaluated(
     return evaluate([sample], metrics=metrics, judge=ScriptedJudge(answers), **options)
 
 
-def records(run: Run, folder: Path, sheet: str) -> dict[object, object]:
-    (path,) = write_workbooks(run, output=folder / "book.xlsx")
-    head, row = openpyxl.load_workbook(path)[sheet].iter_rows(values_only=True)
+def records(run: Run, folder: Path, sheet: str, form: Form = "family") -> dict[object, object]:
+    write_workbook(folder / "x.xlsx", run, names=[*run.metrics], form=form)
+    head, row = openpyxl.load_workbook(folder / "x.xlsx")[sheet].iter_rows(values_only=True)
     return dict(zip(head, row, strict=True))
 
 
@@ -58,7 +58,7 @@ def test_the_context_precision_sheet_shows_the_graded_texts(
     tmp_path: Path, contexts: object, ranking: object, shown: str | None, number: int
 ) -> None:
     run = evaluated("context_precision", contexts=contexts, ranking=ranking)
-    found = records(run, tmp_path, "Per-Query Results")
+    found = records(run, tmp_path, "Per-Query Results", "metric")
     assert (found["retrieved_contexts"] or None, found["num_contexts"]) == (shown, number)
 
 

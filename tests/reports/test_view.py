@@ -290,15 +290,15 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
         run = make_run([replace(row, scores=scores)], names=("faithfulness",))
         console = Console(file=StringIO(), width=200)
         print_run(run, console, verbose=True)
-        write_workbook(tmp_path / "x.xlsx", run, names=["faithfulness"], combined=False)
-        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
+        write_workbook(tmp_path / "x.xlsx", run, names=["faithfulness"])
+        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Questions"]
         head, cells = sheet.iter_rows(values_only=True)
         texts = {
             "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
             "Markdown": run_as_markdown(run),
             "HTML": render("run.html", run=summarize_run(run)),
             "sample": sample_document(run.rows[0])["scores"]["faithfulness"]["cause"],  # type: ignore[index]
-            "workbook": dict(zip(head, cells, strict=True))["cause"],
+            "workbook": dict(zip(head, cells, strict=True))["notes"],
         }
         assert [report for report, text in texts.items() if name not in text] == []  # type: ignore[operator]
 

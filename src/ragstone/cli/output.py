@@ -221,10 +221,7 @@ class Outputs:
         for name, path in self.files.items():
             if path == STDOUT and not FILES[name].piped:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
-        workbooks: list[Path] = []
-        if self.export and self.workbook is not None:
-            parts = ("", "_retrieval", "_generation")
-            workbooks = [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
+        workbooks = [self.workbook] if self.export and self.workbook else []
         check_files(*workbooks, inputs=inputs, **self.files)
         for name in TABLES & self.files.keys():
             check_table(self.files[name])

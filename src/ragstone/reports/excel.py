@@ -1,5 +1,6 @@
-"""Excel workbooks of a run: a summary, a sheet of samples per metric, and the claims.
+"""Excel workbooks of a run: a sheet of questions, a summary, and the claims.
 
+For the metrics or groups of the seed documents there are their workbooks: see decision 73.
 Text from outside is always text, never a formula or a link.
 """
 
@@ -10,48 +11,49 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
-from itertools import count as count_from
-from itertools import islice
+from itertools import chain, count, islice
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Generic, Literal, Self, TypeVar
 
 import xlsxwriter
-from xlsxwriter.format import Format
-from xlsxwriter.worksheet import Worksheet
 
 from ragstone._internal.files import check_writable, write_file
-from ragstone._internal.text import strip_controls
+from ragstone._internal.text import join_by_reason, strip_controls
 from ragstone.errors import UsageError
 from ragstone.metrics import FAMILIES, GROUPS
 from ragstone.reports import view
-from ragstone.reports.format import CAUSES, NO_VALUE, cell, file_name, milliseconds, utf16_cut
-from ragstone.reports.tables import ClaimLine, claim_lines, describe_claim
+from ragstone.reports.format import CAUSES, NO_VALUE, cell, file_name, utf16_cut
+from ragstone.reports.tables import ClaimLine, claim_lines
 from ragstone.reports.view import Tone
-from ragstone.reports.worst import excerpt
+from ragstone.reports.worst import excerpt, failing, failing_claim, main_metrics
+from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
 from ragstone.results.run import Run
-from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.claim import Label
 from ragstone.types.row import Row
+from ragstone.types.score import Score
 
 FOLDER = Path("results")
-SAMPLES_SHEET, CLAIMS_SHEET = "Per-Query Results", "Claims"
+SAMPLES_SHEET, VERDICT = "Per-Query Results", "Verdict"
 MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000  # of all samples, which XlsxWriter has in memory
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27  # lines of the tallest row; the cell has the whole text
-_TABLE = (
-    "Metric", "Score", "Score (%)", "95% low", "95% high", "Total", "Scored", "Undefined",
-    "Failed", "Imputed",
-)  # fmt: skip
-_TABLE_WIDTHS = (28, 12, 11, 11, 11, 9, 9, 11, 9, 9)
-_PAIR, _PAIR_WIDTHS = ("Metric", "Value"), (28, 92)
+_MAX_METRICS, _MAX_TAGGED = 15, 4  # metrics in the summary, and in its tables by tag
+_SUMMARY_WIDTHS, _CHART_LINES = (30, *[19] * 6), 13
+_OUT_OF_REACH = ("precision", "f1")  # at 1, with fewer relevant documents than k
+_BARS = {Outcome.RIGHT: "#70AD47", Outcome.WRONG: "#D9694A", Outcome.DECLINED: "#F2C14E"}
+_BAD = "#F8CBAD"
 
+Form = Literal["questions", "family", "metric"]
 Value = str | int | float | bool | None
+Entry = tuple[str, Value, str]  # its name, value and look
+T = TypeVar("T")
+Values = Callable[[Row], Mapping[str, Value]]
 
-MAX_ROWS = 1_048_576
-MAX_COLUMNS = 16_384  # limits of an Excel sheet
-
+MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384  # of an Excel sheet
 _EXACT = 10**15  # excel has 15 digits; longer whole numbers are ids and stay text
 _LINE_POINTS = 15
 _WARN = "#FFE699"
@@ -60,14 +62,14 @@ LOOKS: Mapping[str, Mapping[str, object]] = {
     "text": {"text_wrap": True, "align": "left"},
     "name": {"bold": True, "text_wrap": True},
     "count": {"num_format": "#,##0", "align": "left"},
-    "number": {"num_format": "General", "align": "left"},
     "score": {"num_format": "0.0000", "align": "left"},
-    "percent": {"num_format": "0.00%", "align": "left"},
+    "short": {"num_format": "0.00", "align": "left"},
+    "percent": {"num_format": "0.0%", "align": "left"},
     "header": _HEADER | {"text_wrap": True, "valign": "vcenter"},
-    "block": {"bold": True, "bg_color": "#D9E2F3"},
+    "headline": {"bold": True, "text_wrap": True, "font_size": 12},
     "warning": {"bold": True, "text_wrap": True, "bg_color": _WARN},
     "marked": {"bg_color": _WARN},
-    "low": {"bg_color": "#F8CBAD"},
+    "low": {"bg_color": _BAD},
 }
 
 
@@ -76,34 +78,33 @@ class Book:
         options = {f"strings_to_{kind}": False for kind in ("formulas", "urls", "numbers")}
         options["in_memory"] = True  # Python's ZipFile prints a traceback if the disk is full
         self._path, self._content = path, BytesIO()
-        self._workbook = xlsxwriter.Workbook(self._content, options)
+        self.workbook = xlsxwriter.Workbook(self._content, options)
         # XlsxWriter writes the time as UTC without converting it
-        self._workbook.set_properties({"created": created.astimezone(UTC), "author": "ragstone"})
-        self._formats = {
-            look: self._workbook.add_format({"valign": "top"} | dict(properties))
+        self.workbook.set_properties({"created": created.astimezone(UTC), "author": "ragstone"})
+        self.formats = {
+            look: self.workbook.add_format({"valign": "top"} | dict(properties))
             for look, properties in LOOKS.items()
         }
 
     def page(self, name: str, widths: Sequence[int]) -> "Page":
-        return Page(self._workbook.add_worksheet(name), widths, self._formats)
+        return Page(self, name, widths)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self._workbook.close()
+            self.workbook.close()
             self._path.write_bytes(self._content.getvalue())
 
 
 class Page:
     """One sheet of a book; rows and columns count from 0."""
 
-    def __init__(
-        self, sheet: Worksheet, widths: Sequence[int], formats: Mapping[str, Format]
-    ) -> None:
+    def __init__(self, book: Book, name: str, widths: Sequence[int]) -> None:
         self.widths = tuple(widths)
-        self._sheet, self._formats = sheet, formats
+        self._name, self._workbook, self._formats = name, book.workbook, dict(book.formats)
+        self._sheet = sheet = self._workbook.add_worksheet(name)
         for column, width in enumerate(widths):
             sheet.set_column(column, column, width)
         sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
@@ -112,47 +113,44 @@ class Page:
         sheet.fit_to_pages(1, 0)
 
     def put(self, row: int, column: int, value: Value, look: str = "text") -> None:
-        form = self._formats[look]
-        if value is None:
-            return
+        form, limit = self._formats[look], math.inf if isinstance(value, float) else _EXACT
         if isinstance(value, bool):
             self._sheet.write_boolean(row, column, value, form)
-        elif isinstance(value, str):
-            self._sheet.write_string(row, column, cell(value), form)
-        elif math.isfinite(value) if isinstance(value, float) else abs(value) < _EXACT:
+        elif not isinstance(value, str | None) and abs(value) < limit:
             self._sheet.write_number(row, column, value, form)
-        else:
-            self._sheet.write_string(row, column, str(value), form)
+        elif value is not None:
+            self._sheet.write_string(row, column, cell(str(value)), form)
+
+    def put_as(self, row: int, column: int, number: int, words: str) -> None:
+        """Put a number that is shown as words."""
+        form = self._workbook.add_format({"num_format": f'"{words}"', "align": "left"})
+        self._sheet.write_number(row, column, number, form)
 
     def spread(self, row: int, column: int, value: str, look: str = "text") -> None:
+        """Put a text over all columns from this one, as high as it needs."""
         last = len(self.widths) - 1
         if last > column:
             self._sheet.merge_range(row, column, row, last, "", self._formats[look])
         self.put(row, column, value, look)
+        lines = min(_MAX_SUMMARY_LINES, count_lines(value, sum(self.widths[column:])))
+        self._sheet.set_row(row, _LINE_POINTS * lines + 3 * (look == "headline"))
 
-    def put_line(
-        self, row: int, values: Sequence[Value], looks: Sequence[str], *, high: bool = False
-    ) -> None:
+    def put_line(self, row: int, values: Sequence[Value], looks: Sequence[str]) -> None:
+        lines = [1]
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             self.put(row, column, value, look)
-        if high:
-            texts = zip(values, self.widths, strict=True)
-            lines = [count_lines(text, width) for text, width in texts if isinstance(text, str)]
-            self._sheet.set_row(row, _LINE_POINTS * min(_MAX_LINES, max(lines, default=1)))
+            if isinstance(value, str):
+                lines.append(count_lines(value, self.widths[column]))
+        self._sheet.set_row(row, _LINE_POINTS * min(_MAX_LINES, max(lines)))
 
-    def put_entries(self, row: int, entries: Iterable["Entry"]) -> int:
-        """Put an entry in each row, and return the row after; texts spread over all columns."""
-        for name, value, look in entries:
-            self.put(row, 0, name, "name")
-            text = NO_VALUE if value is None else value
-            if isinstance(text, str):
-                self.spread(row, 1, text, look)
-                lines = count_lines(text, sum(self.widths[1:])), count_lines(name, self.widths[0])
-                self._sheet.set_row(row, _LINE_POINTS * min(_MAX_SUMMARY_LINES, max(lines)))
+    def put_entries(self, row: int, entries: Iterable[Entry]) -> None:
+        """Put an entry in each row; texts spread over all columns."""
+        for place, (name, value, look) in enumerate(entries, row):
+            self.put(place, 0, name, "name")
+            if value is None or isinstance(value, str):
+                self.spread(place, 1, value or NO_VALUE, look)
             else:
-                self.put(row, 1, text, look)
-            row += 1
-        return row
+                self.put(place, 1, value, look)
 
     def head(self, row: int, names: Sequence[str]) -> None:
         self.put_line(row, names, ["header"] * len(names))
@@ -162,14 +160,40 @@ class Page:
         self._sheet.autofilter(0, 0, last_row, last_column)
         self._sheet.repeat_rows(0)
 
-    def colour(
-        self, last_row: int, column: int, criteria: str, value: str | float, look: str
-    ) -> None:
-        if not isinstance(value, str):  # Excel compares a blank cell as 0, but it is not low
-            blank = {"type": "blanks", "stop_if_true": True}
-            self._sheet.conditional_format(1, column, last_row, column, blank)
-        rule = {"type": "cell", "criteria": criteria, "value": value, "format": self._formats[look]}
-        self._sheet.conditional_format(1, column, last_row, column, rule)
+    def colour(self, run: Run, last_row: int, place: int, column: "Column[T]") -> None:
+        """Mark the words of a column, or shade scores whose metric has a range that they reach."""
+        rules: list[dict[str, object]] = [
+            {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self._formats[look]}
+            for word, look in column.marks.items()
+        ]
+        if column.metric and base_name(column.metric) not in _OUT_OF_REACH:
+            info, summary = run.metrics[column.metric], run.summary()[column.metric]
+            (low, high), seen = info.range, (summary.low, summary.high)
+            if math.isfinite(high - low) and all(v is None or low <= v <= high for v in seen):
+                first, last = (_BAD, "#FFFFFF") if info.higher_is_better else ("#FFFFFF", _BAD)
+                rule = {"type": "2_color_scale", "min_type": "num", "max_type": "num"}
+                ends = {"min_value": low, "max_value": high}
+                rules.append({**rule, **ends, "min_color": first, "max_color": last})
+        for rule in rules:
+            self._sheet.conditional_format(1, place, last_row, place, rule)
+
+    def chart(self, row: int, head: int, lines: int, outcomes: Sequence[Outcome]) -> None:
+        """Draw bars from a row on: a table's counts of these outcomes, or else its means."""
+        chart = self._workbook.add_chart({"type": "bar", "subtype": "stacked"})
+        assert chart is not None
+        for column, colour in enumerate([_BARS[each] for each in outcomes] or ["#4472C4"], 1):
+            series: dict[str, object] = {"fill": {"color": colour}, "gap": 40}
+            series["name"] = [self._name, head, column]
+            series["categories"] = [self._name, head + 1, 0, head + lines, 0]
+            series["values"] = [self._name, head + 1, column, head + lines, column]
+            series["data_labels"] = {"value": True, "num_format": "#,##0;;" if outcomes else "0.00"}
+            chart.add_series(series)
+        chart.set_title({"none": True})
+        chart.set_legend({"position": "bottom"} if outcomes else {"none": True})
+        chart.set_y_axis({"reverse": True})  # the first line at the top
+        chart.set_x_axis({"min": 0, "major_gridlines": {"visible": False}, "visible": False})
+        chart.set_size({"width": 900, "height": 20 * _CHART_LINES - 10})
+        self._sheet.insert_chart(row, 0, chart, {"object_position": 2})
 
 
 def count_lines(text: str, width: int) -> int:
@@ -180,7 +204,7 @@ def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
     names: list[str] = []
     for title in titles:
         safe = re.sub(r"[][:*?/\\\n\t]", "_", strip_controls(title))
-        for number in count_from(1):
+        for number in count(1):
             tail = ")" if number == 1 else f" {number})"
             name = utf16_cut(f"{prefix} ({safe}", 31 - len(tail)).rstrip() + tail
             if name.casefold() not in {taken.casefold() for taken in names}:
@@ -192,33 +216,29 @@ def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
 def write_workbooks(
     run: Run, *, output: Path | None = None, folder: Path = FOLDER
 ) -> tuple[Path, ...]:
-    """Write a workbook for a single metric, else one per family.
+    """Write one workbook, or what the seed documents promise: one for a metric or for each family.
 
-    A file at `output` is replaced; the name of one of several workbooks ends with the family.
-    Without `output`, new names in `folder` are used.
+    A file at `output` is replaced; without it, new names in `folder` are used.
     """
+    plan, metrics, names = run.manifest.plan, run.metrics, list(run.metrics)
+    form: Form = "questions"
+    books, asked, cutoffs = {"evaluation": names}, set(plan.metrics), plan.cutoffs
     if output is not None:
         check_output(output)
-    plan, metrics, asked = run.manifest.plan, run.metrics, run.manifest.plan.metrics
-    combined = len(metrics) > 1 or len(set(asked)) > 1 or any(name in GROUPS for name in asked)
-    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
-    for name, info in metrics.items():
-        families.setdefault(info.family, []).append(name)
-    families = {family: names for family, names in families.items() if names}
+    elif "metrics" in plan.model_fields_set and asked <= {"all", "all_retrieval", "all_generation"}:
+        form, books = "family", {f"{family}_combined": list[str]() for family in FAMILIES}
+        for name, info in metrics.items():
+            books[f"{info.family}_combined"].append(name)
+    elif len(names) == len(asked) == 1 and not asked & set(GROUPS):
+        form, books = "metric", {file_name(metrics[names[0]].label): names}
+        cutoffs = (cutoff(run, names[0]),)
+    time = f"{run.manifest.started_at.astimezone():%Y%m%d-%H%M%S}"
     paths: list[Path] = []
-    for family, names in families.items():
-        if output is None:
-            time = f"{run.manifest.started_at.astimezone():%Y%m%d-%H%M%S}"
-            label = f"{file_name(metrics[names[0]].label)}_k{cutoff(run, names[0])}"
-            if combined:
-                label = f"{file_name(family)}_combined_k{'-'.join(map(str, plan.cutoffs))}"
-            path = folder / f"{label}_{time}.xlsx"
-        elif len(families) == 1:
-            path = output
-        else:
-            path = output.with_stem(f"{output.stem}_{file_name(family)}")
-        write = partial(write_workbook, run=run, names=names, combined=combined)
-        paths.append(write_file(path, write, keep=output is None))
+    for label, some in books.items():
+        if some:
+            path = output or folder / f"{label}_k{'-'.join(map(str, cutoffs))}_{time}.xlsx"
+            write = partial(write_workbook, run=run, names=some, form=form)
+            paths.append(write_file(path, write, keep=output is None))
     return tuple(paths)
 
 
@@ -228,114 +248,105 @@ def check_output(path: Path) -> None:
         raise UsageError(f"{path} does not end in .xlsx; use a name such as report.xlsx")
 
 
-def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool) -> None:
+def write_workbook(path: Path, run: Run, *, names: Sequence[str], form: Form = "questions") -> None:
     with Book(path, run.manifest.started_at) as book:
-        if run.columns is not None:
-            add_combined(book, run, names=names)
-            add_values(book, run, names=names)
-            return
-        if combined:
-            add_combined(book, run, names=names)
+        add = partial(add_list, book, run, items=run.rows, total=len(run.rows))
+        if run.columns is None and form == "questions":
+            add(question_columns(run), sheet="Questions")
+        if form == "metric":
+            page = book.page("Summary", (28, 92))
+            page.head(0, ("Metric", "Value"))
+            page.put_entries(1, (*_headline(run), *_figures(run, names[0]), *_facts(run, names)))
+            add(sample_columns(run, names[0]), sheet=SAMPLES_SHEET)
+        else:
+            add_summary(book, run, names=names)
+        if form == "family":
             titles = view.metric_titles(run.metrics)
             sheets = sheet_names("Per-Query", [titles[name] for name in names])
-        else:
-            names, sheets = names[:1], [SAMPLES_SHEET]
-            page = book.page("Summary", _PAIR_WIDTHS)
-            page.head(0, _PAIR)
-            row = page.put_entries(1, (*_warnings(run), *_figures(run, names[0])))
-            page.put_entries(row + 1, _facts(run, names))
-        for name, sheet in zip(names, sheets, strict=True):
-            add_samples(book, run, name=name, sheet=sheet, sheets=len(names))
-        add_claims(book, run, names=names)
+            for name, sheet in zip(names, sheets, strict=True):
+                add(sample_columns(run, name), sheet=sheet, share=len(names))
+        (add_claims if run.columns is None else add_values)(book, run, names=names)
 
 
-class Entry(NamedTuple):
-    name: str
-    value: Value
-    look: str = "text"
+def add_summary(book: Book, run: Run, *, names: Sequence[str]) -> None:
+    """Add the verdict, the outcomes, means, means by tag, and what the scores were made from."""
+    page, row = book.page("Summary", _SUMMARY_WIDTHS), 0
+    for label, words, look in _headline(run):
+        page.spread(row, 0, f"{words}" if label == VERDICT else f"{label}: {words}", look)
+        row += 1
+    found, grid, head = run.verdict, view.outcome_grid(run), row + 1
+    kinds = [each for each in Outcome if grid and view.outcome_word(each, found) in grid.heads]
+    if grid is not None:
+        page.head(head, ("Answers", *grid.heads[1:]))
+        for row, line in enumerate(grid.rows, head + 1):
+            page.put(row, 0, str(line.cells[0]), "name")
+            for column, (kind, text) in enumerate(zip(kinds, line.cells[1:], strict=True), 1):
+                counted = found.cell(Found(str(line.cells[0])), kind)
+                page.put_as(row, column, counted.count if counted else 0, str(text))
+    shown, means = main_metrics(run, _MAX_METRICS, names), row + 2 + _CHART_LINES
+    page.chart(row + 2, *((head, len(grid.rows)) if grid else (means, len(shown))), kinds)
+    page.head(means, ("Metric", "Mean", "95% low", "95% high", "Notes", "", ""))
+    notes = {line.cells[0]: str(line.cells[-1]) for line in view.metric_lines(run)}
+    for row, name in enumerate(shown, means + 1):
+        mean, ends = view.shown_mean(run.summary()[name])
+        page.put_line(row, (name, mean, *(ends or (None, None))), ("name", *["short"] * 3))
+        page.spread(row, 4, notes[name])
+    if left := len(names) - len(shown):
+        page.put(row := row + 1, 0, f"further metrics: {left:,}")
+    row = _put_tags(page, run, row + 2, main_metrics(run, _MAX_TAGGED, names))
+    page.put_entries(row, _facts(run, names))
 
 
-def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    titles = view.metric_titles(run.metrics)
-    page = book.page("Summary", _TABLE_WIDTHS)
-    page.head(0, _TABLE)
-    looks = ("name", "score", "percent", "score", "score", *["count"] * 5)
-    for row, name in enumerate(names, start=1):
-        found = run.summary()[name]
-        figures = found.mean, _share(run, name), *(found.interval or (None, None))
-        counts = found.n, found.scored, found.undefined, found.failed, found.flagged
-        shown = [NO_VALUE if figure is None else figure for figure in figures]
-        page.put_line(row, (titles[name], *shown, *counts), looks)
-    row = len(names) + 2
-    page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
-    row = page.put_entries(row + 1, (*_warnings(run), *_facts(run, names)))
-    for name in names:
-        page.spread(row + 1, 0, f"--- {titles[name]} ---", "block")
-        row = page.put_entries(row + 2, _figures(run, name))
+def _put_tags(page: Page, run: Run, row: int, names: Sequence[str]) -> int:
+    """Put the share of bad answers and the means by tag, and return the row after them."""
+    judged = set(chain.from_iterable(cell.rows for cell in run.verdict.cells))
+    bad = run.verdict.bad_rows or frozenset()
+    words = [f"{view.outcome_word(Outcome.WRONG, run.verdict)} or declined"] * bool(judged)
+    looks = "name", "count", *["percent" for _ in words], *["short" for _ in names]
+    for by_tag in run.slices:
+        page.head(row, (by_tag["tag"], "Questions", *words, *names))
+        rows = run.counts.rows_by_value(by_tag["tag"])
+        for each, (value, chosen) in zip(by_tag["values"], rows, strict=True):
+            row += 1
+            among = judged.intersection(run.counts.places[chosen].tolist())
+            shares = [len(among & bad) / len(among) if among else None for _ in words]
+            means = [each["metrics"][name]["mean"] for name in names]
+            page.put_line(row, (value, each["n"], *shares, *means), looks)
+        row += 2
+    return row
 
 
-def _share(run: Run, name: str) -> Value:
-    info = run.metrics[name]
-    return run.summary()[name].mean if (info.low, info.high) == (0, 1) else None
-
-
-def _warnings(run: Run) -> Iterator[Entry]:
-    if run.partial:
-        yield Entry("Partial", view.partial_notice(run), "warning")
-    if run.troubles:
-        yield Entry("Inconclusive", f"exit code 3: {'; '.join(run.troubles)}", "warning")
+def _headline(run: Run) -> Iterator[Entry]:
+    for line in view.headline(run):
+        look = "text" if line.label else "headline"
+        look = "warning" if line.tone in (Tone.BAD, Tone.WARNING) else look
+        yield line.label or VERDICT, line.words, look
 
 
 def _facts(run: Run, names: Sequence[str]) -> Iterator[Entry]:
+    yield "Evaluation Date", f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}", "text"
+    yield from (("Missing", line.words, "text") for line in view.missing(run))
     for line in (*view.decisions(run, names), *view.details(run, names)):
-        yield Entry(line.label, line.words, "warning" if line.tone is Tone.BAD else "text")
+        yield line.label, line.words, "warning" if line.tone is Tone.BAD else "text"
 
 
 def _figures(run: Run, name: str) -> Iterator[Entry]:
-    info, summary, counts = run.metrics[name], run.summary()[name], run.counts.scores[name]
-    retrieval = info.family == "retrieval"
-    low, high = summary.interval or (None, None)
-    yield Entry("Evaluation Date", f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}")
-    yield Entry("Metric Name", info.label)
+    """Yield what the seed documents have in the summary of a metric."""
+    info, summary = run.metrics[name], run.summary()[name]
+    retrieval, (low, high) = info.family == "retrieval", summary.interval or (None, None)
+    yield "Metric Name", info.label, "text"
     if not retrieval:
-        yield Entry("Model", run.manifest.judge or "none needed")
-    if info.policy and len(run.policies) > 1:
-        yield Entry("Policy", info.policy)
+        yield "Model", run.manifest.judge or "none needed", "text"
     if retrieval or run.manifest.target:
-        yield Entry("K Value" if retrieval else "Top K", cutoff(run, name), "count")
-    if run.manifest.target:
-        yield Entry("Minimum Similarity", run.manifest.plan.min_similarity, "number")
-    yield Entry("Total Queries", summary.n, "count")
-    mean = f"{NO_VALUE} ({view.why_no_mean(summary)})" if summary.mean is None else summary.mean
-    yield Entry("Score", mean, "score")
-    yield Entry("Score (%)", _share(run, name), "percent")
-    yield Entry("Range", f"{info.low:g} to {info.high:g}, {info.better} is better")
-    yield Entry("95% interval, low", low, "score")
-    yield Entry("95% interval, high", high, "score")
-    corrected = summary.corrected
-    if corrected and corrected.mean is not None and corrected.interval is not None:
-        figures = corrected.mean, *corrected.interval
-        for end, figure in zip(("", ", low", ", high"), figures, strict=True):
-            yield Entry(f"Corrected with labels{end}", figure, "score")
-    yield Entry("Min Score", summary.low, "score")
-    yield Entry("Max Score", summary.high, "score")
-    yield Entry("Scored" if retrieval else "Valid Queries", summary.scored, "count")
-    yield Entry("Undefined", summary.undefined, "count")
-    if why := view.why_undefined(run, name):
-        yield Entry("Undefined because", why)
-    yield Entry("Failed", summary.failed, "count")
-    if why := view.why_failed(run, name):
-        yield Entry("Failed because", why, "warning")
-    if summary.flagged:
-        yield Entry("Imputed by policy", summary.flagged, "count")
-    if counts.latencies:
-        p50, p95 = map(milliseconds, counts.latencies.percentiles().values())
-        yield Entry("Judge latency", f"p50 {p50}, p95 {p95} per score")
-    if summary.pass_rate is not None:
-        yield Entry("Pass rate", summary.pass_rate, "percent")
+        yield "K Value" if retrieval else "Top K", cutoff(run, name), "count"
+    yield "Total Queries", summary.n, "count"
+    yield "Valid Queries", summary.scored, "count"
+    yield "Score (%)", summary.mean if info.range == (0, 1) else None, "percent"
+    scores = {"Score": summary.mean, "95% interval, low": low, "95% interval, high": high}
+    scores |= {"Min Score": summary.low, "Max Score": summary.high}
     looks: Mapping[type, str] = {bool: "text", str: "text", int: "count"}
-    more = summary.extra.items()
-    yield from (Entry(figure, value, looks.get(type(value), "score")) for figure, value in more)
+    for title, value in {**scores, **summary.extra}.items():
+        yield title, value, looks.get(type(value), "score")
 
 
 def cutoff(run: Run, name: str) -> int:
@@ -344,133 +355,132 @@ def cutoff(run: Run, name: str) -> int:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Generic[T]):
     name: str
     width: int  # in characters
-    value: Callable[[Row], Value]
+    value: Callable[[T], Value]
     look: str = "text"
+    metric: str | None = None  # whose scores are shaded
+    marks: Mapping[str, str] = field(default_factory=dict[str, str])  # word -> look
 
 
-def add_samples(book: Book, run: Run, *, name: str, sheet: str, sheets: int = 1) -> None:
-    """All `sheets` share MAX_CELLS and MAX_CHARACTERS; a last line counts rows that do not fit."""
-    columns = sample_columns(run, name)
-    names = [column.name for column in columns]
+_ROW_COLUMNS: Sequence[Column[Row]] = (
+    Column("query_index", 15, lambda row: row.index, "count"),
+    Column("id", 14, lambda row: row.sample.id),
+    Column("query", 40, lambda row: row.sample.query),
+)
+_RESPONSE = Column[Row]("response", 60, lambda row: row.sample.response)
+
+
+def add_list(
+    book: Book,
+    run: Run,
+    columns: Sequence[Column[T]],
+    items: Iterable[T],
+    total: int,
+    *,
+    sheet: str,
+    share: int = 1,
+    noun: str = "row",
+) -> tuple[Page, int]:
+    """Add a line for each of `total` items, and return the last; one more counts the others.
+
+    A sheet has one of `share` parts of MAX_CELLS and MAX_CHARACTERS.
+    """
+    rest = f"do not fit in this sheet; use --{noun.replace(' ', '-')}s FILE for all of them"
+    if (over := len(columns) - MAX_COLUMNS) > 0:
+        notice = Column[T](f"{over + 1:,} more columns {rest}", 30, lambda _: None)
+        columns = [*columns[: MAX_COLUMNS - 1], notice]
     looks = [column.look for column in columns]
     page = book.page(sheet, [column.width for column in columns])
-    page.head(0, names)
-    most = min(MAX_ROWS, MAX_CELLS // (sheets * len(columns)))
-    left, shown = MAX_CHARACTERS // sheets, 0
-    for row in islice(run.rows, len(run.rows) if len(run.rows) < most else most - 2):
-        values = [column.value(row) for column in columns]
+    page.head(0, [column.name for column in columns])
+    most = min(MAX_ROWS, MAX_CELLS // (share * len(columns)))
+    left, shown = MAX_CHARACTERS // share, 0
+    for item in islice(items, total if total < most else most - 2):
+        values = [column.value(item) for column in columns]
         left -= sum(len(value) for value in values if isinstance(value, str))
         if left < 0:
             break
         shown += 1
-        page.put_line(shown, values, looks, high=True)
-    if rest := len(run.rows) - shown:
-        page.put(shown + 1, 0, _too_many(rest, "rows", "--rows"))
+        page.put_line(shown, values, looks)
+    if total > shown:
+        page.put(shown + 1, 0, f"{total - shown:,} more {noun}s {rest}")
     last = max(shown, 1)
     page.make_list(last, len(columns) - 1)
-    info = run.metrics[name]
-    sign, middle = "<" if info.higher_is_better else ">", (info.low + info.high) / 2
-    page.colour(last, names.index("score"), sign, middle, "low")
-    page.colour(last, names.index("state"), "==", '"failed"', "marked")
+    for place, column in enumerate(columns):
+        page.colour(run, last, place, column)
+    return page, last
 
 
-def _too_many(number: int, items: str, option: str) -> str:
-    return f"{number:,} more {items} do not fit in this sheet; use {option} FILE for all of them"
+def question_columns(run: Run) -> list[Column[Row]]:
+    counts = run.counts.scores
+    judged = [name for name in run.metrics if counts[name].judged]
+    judged.sort(key=lambda n: (base_name(n) != BY_CONTEXTS, n != run.verdict.metric))
+
+    def bad_claims(row: Row) -> tuple[str | None, str | None]:
+        score = next((score for n in judged if failing(score := row.scores[n])), None)
+        quotes = [item.quote for item in failing(score)[0].evidence] if score else []
+        return score and failing_claim(score), "\n".join(quotes) or None
+
+    columns = [*_ROW_COLUMNS[1:]]
+    if run.verdict.cells:
+        words = partial(view.outcome_words, run)
+        marks = {view.outcome_word(Outcome.WRONG, run.verdict): "low", "declined": "marked"}
+        columns.append(Column("outcome", 14, lambda row: words(row).split(", ")[0], marks=marks))
+        columns.append(Column("found", 11, lambda row: words(row).partition(", ")[2]))
+    columns += _score_columns(run.metrics)
+    columns += [_RESPONSE, Column("reference", 40, _reference)]
+    if judged:
+        columns.append(Column("failing claim", 50, lambda row: bad_claims(row)[0]))
+        columns.append(Column("evidence", 50, lambda row: bad_claims(row)[1]))
+    if any("relevance" in info.needs for info in run.metrics.values()):
+        columns += [Column("relevant ids", 18, _relevant), Column("retrieved ids", 18, _retrieved)]
+    if any(each.undefined or each.failed or each.flagged for each in counts.values()):
+        columns.append(Column("notes", 40, _notes))
+    return [*columns, *_further(columns, "tag", run.counts.tags, lambda row: row.sample.tags)]
 
 
-def sample_columns(run: Run, name: str) -> list[Column]:
-    info, counts = run.metrics[name], run.counts.scores[name]
-    columns = [
-        Column("query_index", 15, lambda row: row.index, "count"),
-        Column("id", 14, lambda row: row.sample.id),
-        Column("query", 40, lambda row: row.sample.query),
-    ]
+def _score_columns(names: Iterable[str]) -> Iterator[Column[Row]]:
+    for name in names:
+        width = max(10, len(name) + 4)
+        yield Column(name, width, lambda row, name=name: row.scores[name].value, "short", name)
+
+
+def _further(
+    columns: Sequence[Column[Row]], kind: str, keys: Iterable[str], values: Values
+) -> Iterator[Column[Row]]:
+    taken = {column.name.casefold() for column in columns}
+    for key in keys:
+        title = f"{kind} {key}" if key.casefold() in taken else key
+        width = min(30, max(14, len(title) + 5))
+        yield Column(title, width, lambda row, key=key: values(row).get(key))
+
+
+def sample_columns(run: Run, name: str) -> list[Column[Row]]:
+    """Return the columns of the seed documents for one metric."""
+    info, columns = run.metrics[name], [*_ROW_COLUMNS]
+
+    def texts(row: Row) -> list[str] | None:
+        found = view.texts_read(row.sample, info.needs)[1]
+        return None if found is None else [each.text for each in found]
+
     if info.family == "retrieval":
         columns.append(Column("ground_truth_ids", 26, _relevant))
         columns.append(Column("retrieved_ids", 30, _retrieved))
     else:
-        columns += _text_columns(info.needs)
-    columns.append(Column("score", 10, lambda row: row.scores[name].value, "score"))
-    if counts.threshold is not None:
-        columns.append(Column("passed", 10, lambda row: row.scores[name].passed))
-    columns += [
-        Column("state", 11, lambda row: row.scores[name].state.value),
-        Column("cause", 14, lambda row: (why := row.scores[name].cause) and CAUSES[why]),
-        Column("reason", 36, lambda row: row.scores[name].reason),
-    ]
-    if counts.flagged:
-        columns.append(Column("imputed", 10, lambda row: row.scores[name].fallback))
-    if counts.judged:
-        columns += _claim_columns(name)
-        if counts.has_truths:
-            truths = Column("truths", 60, lambda row: "\n".join(row.scores[name].truths) or None)
-            columns.append(truths)
-        if run.counts.blame:
-            columns.append(Column("blame", 60, _blame))
-    if counts.latencies:
-        columns.append(Column("latency_ms", 14, lambda row: row.scores[name].latency_ms, "number"))
-
-    taken = {column.name.casefold() for column in columns}
-    for key in counts.details:
-        if not (counts.judged and key in ("claims", "supported")):  # have columns of their own
-            title = f"detail {key}" if key.casefold() in taken else key
-            width = 60 if key == "explanation" else min(30, max(12, len(title) + 5))
-            columns.append(
-                Column(title, width, lambda row, key=key: row.scores[name].detail.get(key))
-            )
-    taken = {column.name.casefold() for column in columns}
-    for tag in run.counts.tags:
-        title = f"tag {tag}" if tag.casefold() in taken else tag
-        columns.append(Column(title, 22, lambda row, tag=tag: row.sample.tags.get(tag)))
-    if (over := len(columns) - MAX_COLUMNS) > 0:
-        notice = _too_many(over + 1, "columns", "--rows")
-        columns[MAX_COLUMNS - 1 :] = [Column(notice, 30, lambda _: None)]
-    return columns
-
-
-def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
-    def reference(row: Row) -> Value:
-        claims, text = row.sample.reference_claims, row.sample.reference_cell
-        return "\n".join(claims) if text is None and claims else text
-
-    def contexts(row: Row) -> Value:
-        _, found = view.texts_read(row.sample, needs)
-        return None if found is None else "\n---\n".join(each.text for each in found)
-
-    def number(row: Row) -> Value:
-        _, found = view.texts_read(row.sample, needs)
-        return None if found is None else len(found)
-
-    yield Column("response", 60, lambda row: row.sample.response)
-    yield Column("ground_truth_answer", 40, reference)
-    yield Column("retrieved_contexts", 60, contexts)
-    yield Column("num_contexts", 17, number, "count")
-
-
-def _claim_columns(name: str) -> Iterator[Column]:
-    def supported(row: Row) -> Value:
-        labels = [claim.label for claim in row.scores[name].claims]
-        return labels.count(Label.SUPPORTED) if labels else None
-
-    def lines(describe: Callable[[JudgedClaim], str]) -> Callable[[Row], Value]:
-        return lambda row: "\n".join(map(describe, row.scores[name].claims)) or None
-
-    yield Column("num_claims", 15, lambda row: len(row.scores[name].claims) or None, "count")
-    yield Column("num_supported", 18, supported, "count")
-    yield Column("claims", 70, lines(describe_claim))
-    yield Column("evidence", 70, lines(describe_evidence))
-
-
-def describe_evidence(claim: JudgedClaim) -> str:
-    quotes = [
-        f'"{item.quote}" ({"" if item.verified else "not found in "}'
-        + (f"context {item.context + 1})" if claim.against == "contexts" else f"{claim.against})")
-        for item in claim.evidence
-    ]
-    return " ".join(" ".join(quotes).split()) or "none"
+        columns += [
+            _RESPONSE,
+            Column("ground_truth_answer", 40, _reference),
+            Column[Row]("retrieved_contexts", 60, lambda r: "\n---\n".join(texts(r) or ()) or None),
+            Column[Row]("num_contexts", 17, lambda r: None if (t := texts(r)) is None else len(t)),
+        ]
+    columns.append(Column("score", 10, lambda row: row.scores[name].value, "score", name))
+    marks = {"failed": "marked"}
+    columns.append(Column("state", 11, lambda row: row.scores[name].state, marks=marks))
+    columns.append(Column("reason", 36, lambda row: _why(row.scores[name])))
+    details = run.counts.scores[name].details
+    columns += _further(columns, "detail", details, lambda row: row.scores[name].detail)
+    return [*columns, *_further(columns, "tag", run.counts.tags, lambda row: row.sample.tags)]
 
 
 def join_ids(ids: Sequence[str]) -> str:
@@ -479,9 +489,9 @@ def join_ids(ids: Sequence[str]) -> str:
     return ", ".join(ids)
 
 
-def _blame(row: Row) -> Value:
-    lines = (f"{b.blame}: {' '.join(b.claim.split())} (of the {b.of})" for b in row.blamed)
-    return "\n".join(lines) or None
+def _reference(row: Row) -> Value:
+    claims, text = row.sample.reference_claims, row.sample.reference_cell
+    return "\n".join(claims) if text is None and claims else text
 
 
 def _retrieved(row: Row) -> Value:
@@ -489,48 +499,38 @@ def _retrieved(row: Row) -> Value:
 
 
 def _relevant(row: Row) -> Value:
-    grades = row.sample.relevance
-    relevant = [each for each, grade in (grades or {}).items() if grade > 0]
-    return None if grades is None else join_ids(relevant)
+    if (grades := row.sample.relevance) is None:
+        return None
+    return join_ids([each for each, grade in grades.items() if grade > 0])
+
+
+def _why(score: Score) -> str | None:
+    return f"{CAUSES[score.cause]}: {score.reason}" if score.cause else score.reason
+
+
+def _notes(row: Row) -> Value:
+    some = {n: each for n, each in row.scores.items() if each.value is None or each.fallback}
+    return "\n".join(join_by_reason({n: _why(s) or "imputed" for n, s in some.items()})) or None
 
 
 _CLAIM_WIDTHS = {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
-_CLAIM_LOOKS = {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
 
 
 def add_claims(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    total = sum(run.counts.scores[name].labels.total() for name in names)
-    if not total:
-        return
-    page = book.page(CLAIMS_SHEET, [_CLAIM_WIDTHS.get(name, 13) for name in ClaimLine._fields])
-    page.head(0, ClaimLine._fields)
-    looks = [_CLAIM_LOOKS.get(name, "text") for name in ClaimLine._fields]
-    most = min(MAX_ROWS, MAX_CELLS // (4 * len(looks)))
-    shown = total if total < most else most - 2
-    for number, line in enumerate(islice(claim_lines(run, names), shown), start=1):
-        page.put_line(number, line, looks, high=True)
-    if shown < total:
-        page.put(shown + 1, 0, _too_many(total - shown, "claims", "--claim-rows"))
-    page.make_list(shown, len(ClaimLine._fields) - 1)
-    word = f'"{Label.CONTRADICTED.value}"'
-    page.colour(shown, ClaimLine._fields.index("label"), "==", word, "marked")
+    columns: list[Column[ClaimLine]] = []
+    for name in ClaimLine._fields:
+        marks = {Label.CONTRADICTED.value: "marked"} if name == "label" else {}
+        columns.append(Column(name, _CLAIM_WIDTHS.get(name, 13), attrgetter(name), marks=marks))
+    if total := sum(run.counts.scores[name].labels.total() for name in names):
+        lines = claim_lines(run, names)
+        add_list(book, run, columns, lines, total, sheet="Claims", share=4, noun="claim row")
 
 
 def add_values(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    before = {"query_index": 15, "id": 24, "query": 40}
-    shown = names[: MAX_COLUMNS - len(before) - 1]
-    columns = [*before, *shown, "reason"]
-    looks = ("count", "text", "text", *["score"] * len(shown), "text")
-    selected, notice = excerpt(run, min(MAX_ROWS - 2, max(1, MAX_CELLS // len(columns))))
-    page = book.page(SAMPLES_SHEET, [*before.values(), *[14] * len(shown), 40])
-    page.head(0, columns)
-    last = 0
-    for last, row in enumerate(selected.rows, start=1):
-        scores = [row.scores[name] for name in shown]
-        reasons = dict.fromkeys(score.reason for score in scores if score.reason)
-        values = (score.value for score in scores)
-        line = (row.index, row.sample.id, row.sample.query, *values, "; ".join(reasons) or None)
-        page.put_line(last, line, looks)
+    """Add the scores of a ranking: of too many queries, the worst."""
+    columns = [*_ROW_COLUMNS, *_score_columns(names), Column[Row]("reason", 40, _notes)]
+    selected, notice = excerpt(run, min(MAX_ROWS - 2, max(1, MAX_CELLS // len(columns) - 2)))
+    rows = selected.rows
+    page, last = add_list(book, run, columns, rows, len(rows), sheet=SAMPLES_SHEET)
     if notice is not None:
         page.put(last + 1, 0, f"These are the {notice}")
-    page.make_list(max(last, 1), len(columns) - 1)

@@ -30,7 +30,7 @@ from ragstone.reports.format import (
     printable_cells,
 )
 from ragstone.reports.view import Grid, GridRow, Line, Tone
-from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
+from ragstone.reports.worst import WORST, failing_claim, focus_metric, main_metrics, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
 from ragstone.types.config import ORIGIN, Plan
@@ -145,7 +145,8 @@ def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool 
     if room - len(metrics) >= len(why) - len(worst):
         worst = why
     if len(metrics) > max(room, LEAST_METRICS):
-        metrics = _most_important(run, metrics, max(room, LEAST_METRICS) - 1)
+        main = main_metrics(run, max(room, LEAST_METRICS) - 1, run.metrics)
+        metrics = [row for row in metrics if row.cells[0] in main]
     left = len(run.metrics) - len(metrics)
     middle: list[RenderableType] = []
     if metrics:
@@ -158,18 +159,6 @@ def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool 
         console.print(part, soft_wrap=isinstance(part, Text) and "`" in part.plain)
     if verbose:
         _print_all(run, console)
-
-
-def _most_important(run: Run, rows: Sequence[GridRow], number: int) -> list[GridRow]:
-    """Return the rows of metrics with gates, of the verdict, and the judged ones, in order."""
-    gated = {gate.metric for gate in run.gates()}
-
-    def rank(row: GridRow) -> tuple[bool, bool, bool]:
-        name = str(row.cells[0])
-        return name not in gated, name != run.verdict.metric, not run.counts.scores[name].judged
-
-    chosen = sorted(rows, key=rank)[:number]
-    return [row for row in rows if row in chosen]
 
 
 def _alarms(run: Run) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which rows of a run to look at: the worst, those that miss a threshold, a short excerpt."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -39,6 +39,17 @@ def focus_metric(run: Run) -> str | None:
     by_kind = sorted(run.metrics, key=lambda name: not run.counts.scores[name].judged)
     names = (*by_result, run.verdict.metric, *by_kind)
     return next((name for name in names if name in run.metrics), None)
+
+
+def main_metrics(run: Run, most: int, among: Collection[str]) -> list[str]:
+    """Return the metrics with gates, of the verdict, then the judged ones, in the run's order."""
+    gated = {gate.metric for gate in run.gates()}
+
+    def rank(name: str) -> tuple[bool, bool, bool]:
+        return name not in gated, name != run.verdict.metric, not run.counts.scores[name].judged
+
+    chosen = sorted((name for name in run.metrics if name in among), key=rank)[:most]
+    return [name for name in run.metrics if name in chosen]
 
 
 def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstSample, ...]:

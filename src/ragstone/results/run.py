@@ -129,8 +129,6 @@ class Run:
     ) -> tuple[Path, ...]:
         """Write reports, each to the given file, and return the paths.
 
-        Metrics of several families have a workbook each, with the family in its name.
-
         Raises:
             UsageError: no file is named, two are the same, or one cannot be written.
         """
