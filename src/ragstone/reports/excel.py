@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
-from itertools import chain, count, islice
+from itertools import count, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Generic, Literal, Self, TypeVar
@@ -299,8 +299,8 @@ def add_summary(book: Book, run: Run, *, names: Sequence[str]) -> None:
 
 def _put_tags(page: Page, run: Run, row: int, names: Sequence[str]) -> int:
     """Put the share of bad answers and the means by tag, and return the row after them."""
-    judged = set(chain.from_iterable(cell.rows for cell in run.verdict.cells))
-    bad = run.verdict.bad_rows or frozenset()
+    judged = run.verdict.rows_with(*Outcome)
+    bad = run.verdict.rows_with(Outcome.WRONG, Outcome.DECLINED)
     words = [f"{view.outcome_word(Outcome.WRONG, run.verdict)} or declined"] * bool(judged)
     looks = "name", "count", *["percent" for _ in words], *["short" for _ in names]
     for by_tag in run.slices:

@@ -10,6 +10,7 @@ import numpy as np
 from ragstone._internal.text import one_line
 from ragstone.reports.format import CAUSES, LABELS, decimal
 from ragstone.results.metric_summary import FAILED, SCORED
+from ragstone.results.outcomes import Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.gate import Gate, reaches
@@ -59,7 +60,7 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
 
     def samples() -> Iterator[WorstSample]:
         decides = name == run.verdict.metric and info.higher_is_better
-        right = run.verdict.right_rows if decides else frozenset[int]()
+        right = run.verdict.rows_with(Outcome.RIGHT) if decides else frozenset[int]()
         for placed in counts.worst(higher_is_better=info.higher_is_better):
             if placed.value == best or placed.place in right:
                 continue

@@ -102,11 +102,10 @@ class Verdict:
         """Return one cell of the table; None if no row is in it."""
         return next((c for c in self.cells if (c.found, c.outcome) == (found, outcome)), None)
 
-    @property
-    def right_rows(self) -> frozenset[int]:
-        """The places of the rows with a right answer."""
-        right = [cell.rows for cell in self.cells if cell.outcome is Outcome.RIGHT]
-        return frozenset(chain.from_iterable(right))
+    def rows_with(self, *outcomes: Outcome) -> frozenset[int]:
+        """Return the places of the rows with one of these outcomes."""
+        cells = (cell.rows for cell in self.cells if cell.outcome in outcomes)
+        return frozenset(chain.from_iterable(cells))
 
     def to_dict(self) -> dict[str, object]:
         """Return the verdict as plain data, with at most MAX_ROWS rows of each cell."""
