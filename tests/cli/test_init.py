@@ -58,6 +58,7 @@ class GermanApi(BaseHTTPRequestHandler):
             found = {"antwort": {"text": "Der Filter hält 6 Monate."}, "fundstellen": [passage]}
             reply = {"frage": asked, "ergebnis": found}
         status = 403 if self.headers["X-Mandant"] != "acme" else 200 if asked else 400
+        status = {"query": 200, "question": 500}.get("".join(body), status)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(reply).encode())
@@ -74,7 +75,7 @@ def german_api() -> Iterator[str]:
 
 
 BODY = '{"eingabe": {"frage": "{query}", "anzahl": "{k}"}}'
-ASK = ("--ask", "Wie lange hält der Filter?")
+ASK = ("--ask", 'Wie lange hält der "Filter"?')
 
 
 def test_one_question_is_asked_and_its_reply_described(
@@ -98,7 +99,9 @@ def test_one_question_is_asked_and_its_reply_described(
 def test_every_try_is_told_and_nothing_written(ragstone: Command, german_api: str) -> None:
     said = ragstone("init", "--target", german_api, *ASK, "--header", "X-Mandant=acme")
     assert said.code == 3
-    assert '{"query": "{query}"}, {"question": "{query}"}, ' in said.err
+    assert '{"query": "{query}"}: the reply has no answer that can be recognized: ' in said.err
+    assert '{"question": "{query}"}: POST http://127.0.0.1:' in said.err
+    assert '{"message": "{query}"}, {"input": "{query}"}, ' in said.err
     assert 'returned 400 Bad Request: {"fehler": "eingabe.frage fehlt"}' in said.err
     assert "Nothing was written. Send what your API expects" in said.err
     refused = ragstone("init", "--target", german_api, *ASK, "--body", BODY)

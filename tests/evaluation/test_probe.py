@@ -52,7 +52,7 @@ LONG = "The filter is changed every six months."
             "output.text",
             "quotes[].{id: url, text: snippet}",
         ),
-        ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content", None),
+        ({"choices": [{"message": {"content": LONG}}]}, "choices[0].message.content", None),
         (
             {"messages": [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}]},
             "messages[-1].content",

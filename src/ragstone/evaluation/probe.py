@@ -17,7 +17,7 @@ from ragstone._internal.http import Client, Connection
 from ragstone._internal.text import plain_name, quoted
 from ragstone._internal.yaml import NAME
 from ragstone.datasets.columns import ALIASES, EITHER
-from ragstone.errors import CallError, RagstoneError, UsageError
+from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.targets import factory
 from ragstone.targets.base import settings_of
 from ragstone.targets.http import malformed, parse_fields
@@ -57,9 +57,7 @@ async def ask_api(
 
     Return the target file, the reply, and Sample field -> its JMESPath and value.
     """
-    bodies = [
-        {each: f"{{{'messages' if each == 'messages' else 'query'}}}"} for each in FIELDS_TRIED
-    ]
+    bodies = [{each: "{messages}" if each == "messages" else "{query}"} for each in FIELDS_TRIED]
     values = {**settings_of(Plan(), 5), "query": query, "session_id": f"ragstone-{uuid4()}"}
     values |= {"id": "1", "messages": [{"role": "user", "content": query}]}
     tries: dict[str, str] = {}
@@ -76,9 +74,9 @@ async def ask_api(
                 call["reply"] = paths = find_paths(content, query)
                 fields = parse_fields(content, paths, stream=False)
             except (CallError, UsageError) as error:
-                status = error.status if isinstance(error, CallError) else 401
                 tries[json.dumps(each, ensure_ascii=False)] = str(error).partition("\n")[0]
-                if status is None or status in HOPELESS:
+                refused = isinstance(error, UsageError) or error.status in HOPELESS
+                if refused or error.cause is Cause.TIMEOUT:
                     break
                 continue
             found = {field: (paths[field], fields[field]) for field in paths}
@@ -98,10 +96,12 @@ def find_paths(content: bytes, query: str) -> dict[str, str]:
         seen = quoted(content.decode("utf-8", "replace"))
         raise malformed(f"the reply is not JSON: {seen}") from None
     known = answer_of(reply) or {}
+    answer = known.get("response")
     lists: list[tuple[bool, Path, str]] = []
     for path, items in _lists(reply):
         is_named = items is known.get("contexts") or not _CONTEXTS.isdisjoint(_names(path))
-        if path and (parts := _document_parts(items, is_named=is_named)) is not None:
+        parts = _document_parts(items, is_named=is_named)
+        if path and parts is not None and answer not in dict(_leaves(items)).values():
             lists.append((not is_named, path, f"{_jmespath(path)}{parts}"))
     _, taken, contexts = min(lists, key=itemgetter(0), default=(False, None, None))
     best: list[tuple[int, bool, int, Path]] = []
@@ -111,7 +111,7 @@ def find_paths(content: bytes, query: str) -> dict[str, str]:
         is_other = not _OTHERS.isdisjoint(names) or (taken and path[: len(taken)] == taken)
         if not isinstance(text, str) or text.strip() in ("", query) or is_other:
             continue
-        signs = text == known.get("response"), not _ANSWERS.isdisjoint(names), last in _TEXTS
+        signs = text == answer, not _ANSWERS.isdisjoint(names), last in _TEXTS
         if any(signs) or len(text.split()) > 2:
             rank = [*signs, True].index(True)
             best.append((rank, last not in _ANSWERS | _TEXTS, -len(text), path))

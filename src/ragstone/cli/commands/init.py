@@ -94,7 +94,8 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
         check_writable(folder / name)
     if target and (query := given["ask"]):
         texts[API] = _describe_api(target, query, given)
-        texts[data] = f"query,reference,relevance\n{json.dumps(query, ensure_ascii=False)},,\n"
+        cell = query.replace('"', '""')
+        texts[data] = f'query,reference,relevance\n"{cell}",,\n'
         del chosen["metrics"]
     texts[str(FILE)] = settings_text(chosen)
     write_text(folder / SCHEMA, json.dumps(config.settings_schema(), indent=2) + "\n")
@@ -118,7 +119,7 @@ def _describe_api(url: str, query: str, given: Given) -> str:
         body = given["body"] and json.loads(given["body"])
     except ValueError as error:
         raise UsageError(f"--body is not JSON ({error}); write {_BODY}") from None
-    if body and {"query", "messages"}.isdisjoint(fields_in(body)):
+    if given["body"] and {"query", "messages"}.isdisjoint(fields_in(body)):
         raise UsageError(f"--body does not contain the question; write {_BODY}")
     try:
         text, reply, found = run_sync(partial(ask_api, url, query, body=body, headers=headers))
