@@ -75,8 +75,9 @@ async def ask_api(
                 fields = parse_fields(content, paths, stream=False)
             except (CallError, UsageError) as error:
                 tries[json.dumps(each, ensure_ascii=False)] = str(error).partition("\n")[0]
-                refused = isinstance(error, UsageError) or error.status in HOPELESS
-                if refused or error.cause is Cause.TIMEOUT:
+                if isinstance(error, UsageError) or error.status in HOPELESS:
+                    break
+                if error.cause is Cause.TIMEOUT:
                     break
                 continue
             found = {field: (paths[field], fields[field]) for field in paths}
