@@ -24,7 +24,7 @@ from ragstone._internal.documents import read_document
 from ragstone._internal.fields import is_object
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
-from ragstone._internal.secrets import HIDDEN, redact_known
+from ragstone._internal.secrets import HIDDEN, VARIABLE, is_secret, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
 from ragstone.targets import spec
@@ -271,6 +271,10 @@ class HttpTarget(Target):
         sent = {used for name, used in SETTINGS.items() if f"{{{name}}}" in described}
         self.uses = frozenset(sent | {"delay", "timeout", "retries"})
         self.has_history = "{messages}" in described
+        sets = [description.headers, *(call.headers for call in description.calls.values())]
+        keys = "".join(text for each in sets for name, text in each.items() if is_secret(name))
+        # variables other than keys may name another system or tenant tomorrow
+        self.is_certain = len(VARIABLE.findall(keys)) == len(VARIABLE.findall(described))
         self._description = description
         self._base = description.base or ""
         self._given = {**settings_of(plan, k), "base": spec.fill_variables(self._base)}

@@ -195,7 +195,7 @@ def answer_in_query(query: str, reference: str) -> bool:
 def off_topic(
     query: str, reference: str, texts: Sequence[str], index: ChunkIndex
 ) -> Literal["error", "warning"] | None:
-    """Return how sure it is that a sentence does not answer; the `texts` are chunks that support it.
+    """Return how sure it is that a sentence does not answer; the `texts` are its chunks.
 
     They have no word of the query, and not the kind of answer that is asked for. Another chunk has
     most words of the query, or none has any. It is an error if the query asks for such a kind.

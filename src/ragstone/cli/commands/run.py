@@ -63,7 +63,7 @@ GROUPS: Groups = {
     "Store": (
         options.store_option(),
         options.NO_STORE,
-        option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
+        option("--fresh", "Start a new run, and ask the target again.", is_flag=True),
         option(
             "--no-transcript", "Do not store the text of judge replies.", common=False, is_flag=True
         ),
