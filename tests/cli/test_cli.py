@@ -16,6 +16,8 @@ from ragstone.errors import UsageError
         ("--metric=hit recall -v", "run --metric=hit --metric recall -v"),
         ("--help", "--help"),
         ("--version", "--version"),
+        ("help", "--help"),
+        ("help judge test", "judge test --help"),
         ("demo --limit 3", "demo --limit 3"),
         ("data.xlsx", "run data.xlsx"),
         ("--metric hit --k 5", "run --metric hit --k 5"),

@@ -3,7 +3,10 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.cli.conftest import Command
@@ -41,6 +44,88 @@ def test_an_api_is_called_as_its_file_describes(
     assert said.code == 0, said.err
     assert re.search(r"Target +rag_api.yaml: 6 calls, 0 failed", said.out)
     assert "Copy this file" not in Path("rag_api.yaml").read_text(encoding="utf-8")
+    assert "rag_api.yaml is a template: edit it to fit your API, or let --ask write it" in made.out
+
+
+class GermanApi(BaseHTTPRequestHandler):
+    """An API whose names are in no table."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        passage = {"dok": {"nr": 7}, "auszug": "Der Filter hält 6 Monate.", "relevanz": 0.9}
+        reply: object = {"fehler": "eingabe.frage fehlt"}
+        if asked := body.get("eingabe", {}).get("frage"):
+            found = {"antwort": {"text": "Der Filter hält 6 Monate."}, "fundstellen": [passage]}
+            reply = {"frage": asked, "ergebnis": found}
+        status = 403 if self.headers["X-Mandant"] != "acme" else 200 if asked else 400
+        status = {"query": 200, "question": 500}.get("".join(body), status)
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def german_api() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), GermanApi) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v2/ask"
+        server.shutdown()
+
+
+BODY = '{"eingabe": {"frage": "{query}", "anzahl": "{k}"}}'
+ASK = ("--ask", 'Wie lange hält der "Filter"?')
+
+
+def test_one_question_is_asked_and_its_reply_described(
+    ragstone: Command, german_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANDANT", "acme")
+    header = ("--header", "X-Mandant=${MANDANT}")
+    made = ragstone("init", "--target", german_api, *ASK, *header, "--body", BODY)
+    assert made.code == 0, made.err
+    path = "ergebnis.fundstellen[].{id: dok.nr, text: auszug, score: relevanz}"
+    for line in ("response  ergebnis.antwort.text\n", f"contexts  {path}\n", "The API replied: {"):
+        assert line in made.out
+    written = Path("rag_api.yaml").read_text(encoding="utf-8")
+    assert "X-Mandant: ${MANDANT}" in written
+    assert "anzahl: '{k}'" in written
+    said = ragstone(*next_command(made.out)[1:])
+    assert said.code == 0, said.err
+    assert re.search(r"faithfulness +1\.0", said.out)
+
+
+def test_every_try_is_told_and_nothing_written(ragstone: Command, german_api: str) -> None:
+    said = ragstone("init", "--target", german_api, *ASK, "--header", "X-Mandant=acme")
+    assert said.code == 3
+    assert '{"query": "{query}"}: the reply has no answer that can be recognized: ' in said.err
+    assert '{"question": "{query}"}: POST http://127.0.0.1:' in said.err
+    assert '{"message": "{query}"}, {"input": "{query}"}, ' in said.err
+    assert 'returned 400 Bad Request: {"fehler": "eingabe.frage fehlt"}' in said.err
+    assert "Nothing was written. Send what your API expects" in said.err
+    refused = ragstone("init", "--target", german_api, *ASK, "--body", BODY)
+    assert refused.code == 3
+    assert "403 Forbidden" in refused.err
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--body", BODY), "--ask needs --target URL, and --body and --header need --ask"),
+        ((*ASK, "--header", "X-Api-Key=abc-123-def"), "--header contains a key, which is not"),
+        ((*ASK, "--header", "X-Key=${ABSENT}"), "the environment variable ABSENT is not set"),
+        ((*ASK, "--body", "{query}"), "--body is not JSON"),
+        ((*ASK, "--body", '{"a": 1}'), "--body does not contain the question"),
+    ],
+)
+def test_a_request_that_cannot_be_made(
+    ragstone: Command, words: tuple[str, ...], message: str
+) -> None:
+    said = ragstone("init", "--target", "http://127.0.0.1:9", *words)
+    assert said.code == 2
+    assert message in said.err
 
 
 def test_comments_are_the_declared_settings_with_their_defaults(ragstone: Command) -> None:

@@ -45,8 +45,7 @@ def test_the_plan_shows_strata_and_rows(ragstone: Command, run_id: str) -> None:
     plan = ragstone("labels", "draw", "last", "--n", "6")
     assert plan.code == 0
     assert "not all supported" in plan.out
-    assert "need labels of 20 rows, but this draws" in plan.err
-    assert "; use --n 50, if the run has more rows" in plan.err
+    assert "gates need labels of 20 rows, but this draws 3; the run has 8 with claims" in plan.err
     assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3
     assert values(run_id) == []
 

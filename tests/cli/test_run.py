@@ -11,6 +11,7 @@ import openpyxl
 import pytest
 import xlsxwriter
 from rich.console import Console
+from tests.cases import each_case
 from tests.cli.collected import FAILING, target
 
 from ragstone._internal.rate_limit import RetryLog
@@ -64,6 +65,23 @@ def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
     assert summary["metrics"]["faithfulness"]["mean"] == 0.5
     assert summary["not_run"].keys() == {"response_relevancy", "context_precision"}
     assert "word-level" in summary["judge_note"]
+
+
+@each_case("typed", [(), ("run",), ("-v",)])
+def test_without_data_the_command_explains_itself_and_calls_nothing(
+    ragstone: Command, typed: tuple[str, ...]
+) -> None:
+    said = ragstone(*typed)
+    assert (said.code, said.out, said.err.count("\n") <= 15) == (2, "", True)
+    for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
+        assert words in said.err
+
+
+def test_help_of_an_unknown_command_is_2(ragstone: Command) -> None:
+    assert "Evaluate rankings for many queries" in ragstone("help", "rank").out
+    said = ragstone("help", "ranking")
+    assert said.code == 2
+    assert "No such command 'ranking'" in said.err
 
 
 def test_metric_names_may_have_any_case(ragstone: Command, answers: str) -> None:

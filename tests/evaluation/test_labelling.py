@@ -57,6 +57,18 @@ RESPONSES = [
 ]
 
 
+@pytest.mark.parametrize(("labels", "rows", "claims"), [(40, 20, 60), (61, 21, 63), (9, 3, 9)])
+def test_the_number_is_claims_and_from_20_on_enough_rows_for_a_gate(
+    store: Store, labels: int, rows: int, claims: int
+) -> None:
+    run_id = stored(store, [f"good{n:02} good{n + 20:02} good{n + 40:02}" for n in range(30)])
+    plan = plan_labels(read_claims(store, run_id), METRIC, labels=labels, seed="")
+    assert (len(plan.rows), plan.claims) == (max(rows, plan.sampling.minimum), max(claims, 12))
+    assert plan.rows[0].probability == sum(r.stratum == plan.rows[0].stratum for r in plan.rows) / (
+        next(each.rows for each in plan.sampling.strata if each.name == plan.rows[0].stratum)
+    )
+
+
 @pytest.fixture
 def store(tmp_path: Path):
     with Store.open(tmp_path / "runs.db") as store:

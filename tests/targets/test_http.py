@@ -126,6 +126,10 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
     [
         ({"response": 5, "retrieved_chunks": []}, "expected the response to be text, got 5"),
         (
+            {"response": {"text": "a", "language": "de"}, "retrieved_chunks": []},
+            "expected the response to be text, got an object with the keys text, language",
+        ),
+        (
             {"response": ["a"], "retrieved_chunks": []},
             'expected the response to be text, got ["a"]',
         ),
@@ -491,8 +495,8 @@ async def test_nothing_is_there(faulty) -> None:
         f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
         "is it running?"
         "\nStart it, or specify another target. If it has other paths, "
-        "describe it in a file: `ragstone init --target URL` writes one. `ragstone demo --serve` "
-        "starts a system for testing."
+        "describe it in a file: `ragstone init --target URL --ask QUESTION` writes one. "
+        "`ragstone demo --serve` starts a system for testing."
     )
 
 

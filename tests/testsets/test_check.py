@@ -105,6 +105,43 @@ def test_each_error_is_found_offline_with_its_evidence() -> None:
         assert kinds(check)[0] == []
 
 
+WATTS = "The Tarn 4 charges at up to 45 W."
+
+
+def test_a_reference_that_does_not_answer_its_query_is_found_offline() -> None:
+    check = found_in(
+        row("Who is the king of France?", "It takes 58 minutes with the charger.", "charge"),
+        row("Where may a broken kettle be thrown away?", WATTS, "charge"),
+        row("How fast is the charger?", "Up to 45 W", "charge"),
+        row("How much power does an adapter need?", WATTS, "charge"),
+        row("What is the king of France called?", "45 W", "charge"),
+    )
+    assert kinds(check) == [[("off_topic", "error")], [("off_topic", "warning")], [], [], []]
+    assert "no word in common" in check.rows[0].findings[0].message
+    assert "may not answer the query" in check.rows[1].findings[0].message
+
+
+async def test_a_model_is_asked_whether_the_reference_answers_the_query() -> None:
+    def find(question):
+        return FoundAnswer(found=question.contexts != (WATTS,))
+
+    def support(question):
+        return [Verdict(label=Label.SUPPORTED)] * len(question.claims)
+
+    judge = ScriptedJudge(
+        {
+            "extract_claims": lambda question: [Claim(text=question.response)],
+            "verify_claims": support,
+            "grade_contexts": lambda question: [Grade(relevant=True)] * len(question.contexts),
+            "find_answer": find,
+        }
+    )
+    rows = row("How many watts does it take?", WATTS, "charge"), row("How many?", "45 W", "charge")
+    check = found_in(*rows, judge=judge)
+    off_topic = [[each for each in found if each[0] == "off_topic"] for found in kinds(check)]
+    assert off_topic == [[("off_topic", "error")], []]
+
+
 def test_words_alone_do_not_refute_a_yes_or_no() -> None:
     check = found_in(row("Has the phone a slot for memory cards?", "No.", "sim"))
     assert ("unsupported", "warning") in kinds(check)[0]

@@ -31,12 +31,14 @@ _SEVERAL: Mapping[str, re.Pattern[str]] = {  # option -> a word after its value 
 def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
     """Return the arguments with `run` if no command is named, and an option for each value.
 
-    `run` with rankings from files is `rank`.
+    `run` with rankings from files is `rank`, and `help COMMAND` is `COMMAND --help`.
 
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
     are not existing files. `--fail-under hit=0.5 recall=0.5` is the same for gates.
     """
     first = given[0] if given else ""
+    if first == "help" and not Path(first).exists():
+        return [*given[1:], "--help"]
     unknown = first[:1].isalpha() and not Path(first).suffix and not Path(first).exists()
     if unknown and first not in commands and (near := nearest(first, commands)):
         raise UsageError(f"there is no file and no command {first!r}; did you mean {near!r}?")
@@ -159,7 +161,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="The default command is `run`: see `ragstone run --help`.",
+    epilog="The default command is `run`. `ragstone help COMMAND` shows a command's options.",
 )
 @click.version_option(package_name="ragstone", message="%(package)s %(version)s")
 def ragstone() -> None:

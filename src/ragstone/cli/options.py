@@ -261,6 +261,7 @@ FORMS = {  # how the options with pairs are written
     "--set": "KEY=VALUE, such as temperature=0.7",
     "--map": "FIELD=COLUMN, such as query=Question",
     "--prompt": "KIND=FILE, such as verify_claims=my.md",
+    "--header": "NAME=VALUE, such as 'Authorization=Bearer ${KEY}'",
     "--judge-header": "NAME=VALUE, such as X-Team=search",
     "--judge-body": "KEY=JSON, such as enable_thinking=false",
 }

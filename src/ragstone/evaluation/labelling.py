@@ -1,10 +1,13 @@
 """Labelling: which claims of a run people judge, their answers, and labels from spreadsheets."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, median
@@ -19,6 +22,7 @@ from ragstone.datasets.columns import ALIASES, ambiguous, mapping
 from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, in_field, normalize_cell, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
+from ragstone.results.calibration import MIN_ROWS
 from ragstone.results.stats.labels import SamplingPlan, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
@@ -113,8 +117,9 @@ class LabelPlan:
 
 
 def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str) -> LabelPlan:
-    """Draw rows with about so many claims; the same `seed` gives the same rows, and more of them.
+    """Draw rows until they have so many claims; a larger number gives the same rows and more.
 
+    From MIN_ROWS claims on, it draws as many rows or more, because gates need them.
     The strata are rows whose claims are all supported and other rows, each split at the median of
     the judge's lowest confidence, if it has any.
     """
@@ -143,11 +148,17 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str
         Stratum(name, names.count(name), len(claims), rate=fmean(map(_expected_support, claims)))
         for name, claims in members.items()
     ]
-    sampling = SamplingPlan.allocate(strata, labels)
+    least = MIN_ROWS if labels >= MIN_ROWS else 1
+    mean = fmean(len(claims) for _, claims in judged)
+    sampling = SamplingPlan.allocate(strata, math.ceil(2 * max(labels, least * mean)))
     codes = [[*members].index(name) for name in names]
+    order = sampling.draw(codes, seed=int(sha256(seed.encode()).hexdigest()[:16], 16))
+    sums = [*accumulate(len(judged[number][1]) for number in order)]
+    needed = max(bisect_left(sums, labels) + 1, least, sampling.minimum)
+    sampling = replace(sampling, order=sampling.order[:needed])
     probabilities = sampling.inclusion_probabilities()
     drawn: list[DrawnRow] = []
-    for number in sampling.draw(codes, seed=int(sha256(seed.encode()).hexdigest()[:16], 16)):
+    for number in order[:needed]:
         (row, claims), chance = judged[number], probabilities[codes[number]]
         drawn.append(DrawnRow(row.index, row.sample.id, len(claims), names[number], chance))
     return LabelPlan(metric, sampling, drawn)

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
 from pydantic import TypeAdapter
 
 from ragstone._internal.concurrency import AsyncResource
-from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
@@ -42,7 +42,8 @@ class StoreOptions(TypedDict, total=False):
     """Where rows are saved, and which run is resumed.
 
     `store` is an open store or its location (True: the default location; None or False: memory).
-    The newest unfinished run with the same fingerprint is resumed, unless `fresh` is set. `resume`
+    The newest unfinished run with the same fingerprint is resumed, unless `fresh` is set, and the
+    answers of a run in the last hour are used again. `resume`
     names the run to resume; with `retry_failed` its failed rows are evaluated again. Without
     `transcript`, the texts of judge replies are not stored. `scored` is a folder of rows that a
     `Scorer` scored with the same settings; only the other rows are scored.
@@ -89,6 +90,7 @@ class Recorder(AsyncResource):
 
     transcript = True
     done: Collection[int] = frozenset[int]()  # indexes of rows that were finished earlier
+    answered: Mapping[int, Row] = MappingProxyType({})  # rows with the answers of an earlier run
     retried: Collection[int] = frozenset[int]()  # as above, but evaluated again, last; sorted
 
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
@@ -192,8 +194,8 @@ def make_manifest(
     kinds_of = {str(metric): metric.question_kinds for metric in ready.metrics}
     kinds = {kind for several in kinds_of.values() for kind in several}
     named = plan.target or plan.fallback_target or ""
-    target_file = named if Path(named).suffix in FILES else named.rpartition(":")[0]
-    target_setup = [f"{plan.target is not None} {named}", _file_hash(target_file)]
+    file_hash = _file_hash(named) or _file_hash(named.rpartition(":")[0])
+    target_setup = [f"{plan.target is not None} {named}", file_hash]
     identity = {
         "data": source.name,
         "data fingerprint": source.fingerprint

@@ -1,18 +1,28 @@
 """Which run of a store is resumed or begun, and the recorder that saves its rows there."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Self
 
 from ragstone._internal.text import count, one_line
 from ragstone.evaluation.recorder import Recorder, RowCounts, RunChangedError, StoreOptions
 from ragstone.metrics.base import Metric
 from ragstone.results.run import Run
-from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
+from ragstone.store import (
+    RowWriter,
+    RunInfo,
+    RunLockedError,
+    Store,
+    StoreError,
+    resume,
+    running_runs,
+)
 from ragstone.store.codec import Record, RowIndexSet
 from ragstone.store.errors import SAME_EVALUATION
-from ragstone.types.config import Manifest
+from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.row import Row
 
 _SETUP_CHANGES = {  # identity keys that are hashes, and what a changed hash means
@@ -121,8 +131,13 @@ class StoreRecorder(Recorder):
 
 
 def open_recorder(
-    manifest: Manifest, metrics: Sequence[Metric], options: StoreOptions
+    manifest: Manifest,
+    metrics: Sequence[Metric],
+    options: StoreOptions,
+    *,
+    reusable: frozenset[str] = frozenset(),
 ) -> tuple[Recorder, tuple[str, ...]]:
+    """Return the recorder, and notices; `reusable` fields are taken from an earlier run."""
     place = options.get("store")
     try:
         named = None if isinstance(place, bool) else place
@@ -139,10 +154,21 @@ def open_recorder(
         newer = {"plan": manifest.plan, "source": manifest.source}
         newer |= {"reports": manifest.reports} if manifest.reports else {}
         manifest = earlier.model_copy(update=newer)
+    answered: Mapping[int, Row] = {}
+    if run_id is None and reusable and not options.get("fresh"):
+        earlier_run, answered = _find_answers(store, manifest, reusable)
+        if earlier_run and answered:
+            manifest = manifest.model_copy(update={"answers_from": earlier_run.id})
+            assert earlier_run.finished_at is not None
+            minutes = round((manifest.started_at - earlier_run.finished_at).total_seconds() / 60)
+            whose = f"those of run {earlier_run.id}, {count(minutes, 'minute')} ago"
+            again = f"{count(len(answered), 'answer')} of the target are {whose}"
+            notices.append(f"{again}; --fresh asks the target again")
     closes, resumed = store is not place, run_id is not None
     recorder = StoreRecorder(
         manifest, metrics, store=store, closes=closes, resumed=resumed, options=options
     )
+    recorder.answered = answered
     if resumed:
         hint = "" if "resume" in options else " (use fresh to start a new run)"
         rows = count(manifest.source.rows, "row")
@@ -150,6 +176,38 @@ def open_recorder(
             f"Resuming run {run_id}: {len(recorder.done):,} of {rows} are finished{hint}"
         )
     return recorder, tuple(notices)
+
+
+REUSED_FOR = timedelta(hours=1)  # how long after a run its answers are those of the target
+_ANSWERS = "data fingerprint|rows|sample|sheet|columns|target|target setup|min_similarity|version"
+
+
+def _find_answers(
+    store: Store, manifest: Manifest, fields: frozenset[str]
+) -> tuple[RunInfo | None, Mapping[int, Row]]:
+    """Return the newest run that asked this target the same, and its rows without failed answers.
+
+    Runs that used the answers of another are skipped, so that these do not stay forever.
+    """
+    for info in store.runs(limit=20):
+        end, was = info.finished_at, info.manifest
+        if end is None or was.answers_from or ORIGIN in was.identity or info.ranked or info.damage:
+            continue
+        same = all(was.identity.get(n) == manifest.identity.get(n) for n in _ANSWERS.split("|"))
+        if same and _depth(was) == _depth(manifest) and manifest.started_at - end <= REUSED_FOR:
+            return info, {
+                row.index: Row(row.index, row.sample, notes=row.notes)
+                for row in store.load(info.id).rows
+                if not row.failures
+                and all(getattr(row.sample, field) is not None for field in fields)
+            }
+    return None, {}
+
+
+def _depth(manifest: Manifest) -> int:
+    """Return how many documents the target was asked for."""
+    named = re.findall(r"@(\d+)", manifest.identity.get("metrics", ""))
+    return max([*manifest.plan.cutoffs, *map(int, named)])
 
 
 def _find_unfinished(

@@ -319,13 +319,13 @@ def _target_of(
 
 
 def _recorder_of(
-    options: Options, manifest: Manifest, metrics: Sequence[Metric]
+    options: Options, manifest: Manifest, metrics: Sequence[Metric], reusable: frozenset[str]
 ) -> tuple[Recorder, Sequence[str]]:
     recorder, notices = Recorder(manifest, metrics), ()
     if options.get("store") not in (None, False):
         from ragstone.evaluation.resume import open_recorder  # it loads SQLAlchemy
 
-        recorder, notices = open_recorder(manifest, metrics, options)
+        recorder, notices = open_recorder(manifest, metrics, options, reusable=reusable)
     elif "resume" in options:
         raise UsageError("resume= needs the store that contains the run; set store=")
     calibration = manifest.plan.calibration
@@ -416,7 +416,13 @@ class Evaluation:
         )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove scored, or the target")
-        recorder, notices = _recorder_of(options, manifest, ready.metrics)
+        is_certain = target is not None and target.is_certain and bool(dataset.source.fingerprint)
+        is_named = isinstance(options.get("target", plan.target), str)
+        may_reuse = is_certain and is_named and not plan.gates  # gates judge the system of now
+        reusable = ready.wanted if may_reuse else frozenset[str]()
+        recorder, notices = _recorder_of(options, manifest, ready.metrics, reusable)
+        if len(recorder.answered) == len(dataset.samples):
+            self.target = None
 
         idle = preflight.idle_settings(
             explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
@@ -507,8 +513,10 @@ class Evaluation:
                 await self._record_shard(shard)
             done = RowIndexSet(bytes(is_done))
         new = (n for n in range(len(samples)) if n not in done and n not in retried)
+        answered = self.recorder.answered
         return (
-            Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
+            answered.get(index)
+            or Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
             for index in chain(new, retried)
         )
 
@@ -524,7 +532,12 @@ class Evaluation:
             why += f"{self.unread}."
             raise TargetError(f"{error}\n{why}") from error
         answered = scoring.ask_target(
-            rows, target, wanted=self.wanted, every=self.every, concurrency=self.plan.concurrency
+            rows,
+            target,
+            wanted=self.wanted,
+            every=self.every,
+            concurrency=self.plan.concurrency,
+            answered=self.recorder.answered,
         )
         return await stack.enter_async_context(answered)
 

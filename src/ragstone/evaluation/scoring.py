@@ -3,7 +3,15 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -332,14 +340,23 @@ REPLACED = (
 
 
 def ask_target(
-    rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
+    rows: Iterable[Row],
+    target: Target,
+    *,
+    wanted: frozenset[str],
+    every: bool,
+    concurrency: int,
+    answered: Collection[int] = (),
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask for missing fields, with `every` for those of all rows; rows come as they finish."""
+    """Ask for missing fields, with `every` for those of all rows; rows come as they finish.
+
+    Rows that are `answered` stay as they are.
+    """
 
     async def ask(row: Row) -> Row:
         present = {field for field in FIELDS if getattr(row.sample, field) is not None}
         missing = wanted if every else wanted - present
-        if not missing:
+        if not missing or row.index in answered:
             return row
         try:
             answer = await target.ask(row.sample, missing)

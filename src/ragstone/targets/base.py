@@ -45,6 +45,7 @@ class Target(AsyncResource, ABC):
         name: its name in reports.
         gives: the Sample fields that it can return.
         uses: the settings of a plan that affect its calls.
+        is_certain: whether its name and file decide its answers, so that a run may use them again.
         has_history: whether it is given the messages before a question.
     """
 
@@ -52,6 +53,7 @@ class Target(AsyncResource, ABC):
     gives: frozenset[str]
     uses: frozenset[str] = frozenset()
     has_history: bool = True
+    is_certain: bool = False
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Check before any call that the target can be asked about these samples.

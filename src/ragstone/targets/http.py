@@ -24,7 +24,7 @@ from ragstone._internal.documents import read_document
 from ragstone._internal.fields import is_object
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
-from ragstone._internal.secrets import HIDDEN, redact_known
+from ragstone._internal.secrets import HIDDEN, VARIABLE, is_secret, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
 from ragstone.targets import spec
@@ -41,8 +41,8 @@ LONGEST_CONNECT = 10.0  # seconds to wait for a connection to an API without a h
 MOST_ITEMS = 10_000  # documents of a reply; real rankings have a thousand at most
 _NOT_READY = (
     "the RAG system is not ready: {}\nStart it, or specify another target. If it has other paths, "
-    "describe it in a file: `ragstone init --target URL` writes one. `ragstone demo --serve` "
-    "starts a system for testing."
+    "describe it in a file: `ragstone init --target URL --ask QUESTION` writes one. "
+    "`ragstone demo --serve` starts a system for testing."
 )
 _DONE = "[DONE]"
 _NEW = "select only the new text, not {!r}"
@@ -119,20 +119,24 @@ def _absence(data: object, path: str) -> str:
     place = ".".join(found)
     if found and data is None:
         return f"the reply has null at {place!r}" + (f" (path {path!r})" if place != path else "")
-    has = _excerpt(data)
-    if is_object(data):
-        keys = ", ".join(islice(data, 12))
-        has = f"the keys {quoted(keys)}" if keys else "no keys"
+    has = _seen(data).removeprefix("an object with ")
     return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
+
+
+def _seen(value: object) -> str:
+    if not is_object(value):
+        return _excerpt(value)
+    keys = quoted(", ".join(map(str, islice(value, 12))))
+    return f"an object with {f'the keys {keys}' if keys else 'no keys'}"
 
 
 def parse_field(field: str, value: object, relevant: Collection[str] = ()) -> object:
     if field == "response":
         if not isinstance(value, str):
-            raise malformed(f"expected the response to be text, got {_excerpt(value)}")
+            raise malformed(f"expected the response to be text, got {_seen(value)}")
         return _join_halves(value)
     if not isinstance(value, list | tuple):
-        raise malformed(f"expected {field} to be a list, got {_excerpt(value)}")
+        raise malformed(f"expected {field} to be a list, got {_seen(value)}")
     _check_count(items := cast("Sequence[object]", value), field)
     return tuple(_context(item, number, field, relevant) for number, item in enumerate(items, 1))
 
@@ -154,7 +158,7 @@ def _context(item: object, number: int, field: str, relevant: Collection[str]) -
     # an item of a ranking without its id would count as a wrong document
     needed = "id" if field == "ranking" and (not is_object(item) or "id" in item) else "text"
     if needed not in known:
-        raise malformed(f"{place} has no {needed}: {_excerpt(item)}")
+        raise malformed(f"{place} has no {needed}: {_seen(item)}")
     shown = {key: _join_halves(it) if isinstance(it, str) else it for key, it in known.items()}
     if HIDDEN in str(shown.get("id")) and HIDDEN not in str(known["id"]):
         fix = "use other ids, or write the value into the target file if it may be shown"
@@ -267,6 +271,10 @@ class HttpTarget(Target):
         sent = {used for name, used in SETTINGS.items() if f"{{{name}}}" in described}
         self.uses = frozenset(sent | {"delay", "timeout", "retries"})
         self.has_history = "{messages}" in described
+        sets = [description.headers, *(call.headers for call in description.calls.values())]
+        keys = "".join(text for each in sets for name, text in each.items() if is_secret(name))
+        # variables other than keys may name another system or tenant tomorrow
+        self.is_certain = len(VARIABLE.findall(keys)) == len(VARIABLE.findall(described))
         self._description = description
         self._base = description.base or ""
         self._given = {**settings_of(plan, k), "base": spec.fill_variables(self._base)}

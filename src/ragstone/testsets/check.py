@@ -40,6 +40,7 @@ Status: TypeAlias = Literal["valid", "corrected", "rejected", "unchecked"]
 
 CHECKS: Mapping[str, str] = {  # check -> what a finding of it means
     "unsupported": "the reference is not supported by the documents",
+    "off_topic": "the reference does not answer the query",
     "answerable": "it should be unanswerable, but the documents have an answer",
     "one_chunk": "it should need several chunks, but one is enough",
     "wrong_id": "a listed chunk does not have the answer",
@@ -311,6 +312,7 @@ class _RowChecker:
                 chunks, others = self._near_chunks()
                 claims = await self._check_support(chunks, others)
                 await self._check_relevance(chunks, others)
+                await self._check_topic(chunks)
                 if self.type == "multi":
                     alone = [*chunks, *others][: max(ALONE, len(chunks))]
                     await self._check_several(claims, alone)
@@ -411,6 +413,27 @@ class _RowChecker:
             message = f"the documents {words} {one_line(claim, SHOWN)!r}{reason}"
             self.add("unsupported", message, spans, sure=sure)
         return claims
+
+    async def _check_topic(self, listed: list[Chunk]) -> None:
+        """Check that the reference answers the query, if it can be understood without it."""
+        known = {finding.check for finding in self.findings if finding.severity == "error"}
+        if "unsupported" in known or not wording.is_sentence(self.reference):
+            return
+        message = f"{one_line(self.reference, SHOWN)!r} does not answer the query"
+        if self.decides:
+            answer = await self.ask(FindAnswer(query=self.query, contexts=(self.reference,)))
+            if not answer.found:
+                sure = answer.confidence is None or answer.confidence >= SURE
+                self.add("off_topic", message, self.support, sure=sure)
+            return
+        documents = {span.document for span in self.support}
+        others = self.index.search(self.reference, NEAR)
+        near = listed or [chunk for chunk in others if chunk.document in documents]
+        found = wording.off_topic(self.query, self.reference, shown_texts(near), self.index)
+        if near and found:
+            message = message.replace("does not", "does not" if found == "error" else "may not")
+            message += ": no word in common, also not with its chunk"
+            self.add("off_topic", message, self.support, sure=found == "error")
 
     async def _check_relevance(self, listed: list[Chunk], others: list[Chunk]) -> None:
         """Check that the listed chunks have the answer, and find others that have it."""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ragstone.judges.offline.matching import find_names
 from ragstone.judges.offline.words import (
@@ -22,6 +22,8 @@ from ragstone.types.sample import Sample
 
 ALIKE = 0.8  # share of the words with a topic of two near duplicates that both have, at least
 RARE = 0.1  # share of the chunks that have a rare word, at most
+MIN_TERMS = 3  # words with a topic of an answer that is understood without its question
+MIN_COMMON = 5  # letters that related words have in common, such as `charge` and `charging`
 TYPO = 0.8  # how similar the letters of two words must be to be the same with a typing error
 
 _ASKING = frozenset(
@@ -29,6 +31,12 @@ _ASKING = frozenset(
     "warum wieso wie viel viele lange oft qui quand ou pourquoi comment combien quien cuando donde "
     "como cuanto cuantos cuanta cuantas".split()
 )
+_WHO = frozenset("who whom whose wer wen wem wessen qui quien quienes".split())
+_NUMBER = frozenset(
+    "when many much long often far old fast year date wann viel viele lange oft weit alt schnell "
+    "quand combien cuando cuanto cuantos cuanta cuantas".split()
+)
+_YES_NO = frozenset("yes no ja nein oui non si not only never always".split())
 _POLITE = frozenset(map(stem, "please tell kindly bitte svp".split()))
 _POLAR = frozenset(
     "is are was were am do does did can could will would has have had should may might must isn't "
@@ -182,6 +190,42 @@ def answer_in_query(query: str, reference: str) -> bool:
         for place, word in enumerate(words)
         if word.form in _AND
     )
+
+
+def off_topic(
+    query: str, reference: str, texts: Sequence[str], index: ChunkIndex
+) -> Literal["error", "warning"] | None:
+    """Return how sure it is that a sentence does not answer; the `texts` are its chunks.
+
+    They have no word of the query, and not the kind of answer that is asked for. Another chunk has
+    most words of the query, or none has any. It is an error if the query asks for such a kind.
+    """
+    terms = topic_terms(query) - _ASKING - _POLITE
+    forms, words = split_forms(query), split_words(reference)
+    languages = {guess_language(query, forms), guess_language(reference, split_forms(reference))}
+    if len(terms) < 2 or not is_sentence(reference) or len(languages) > 1 or UNKNOWN in languages:
+        return None
+    near = " ".join((reference, *texts)).casefold()
+    if unclear_pronoun(query) or any(term[:MIN_COMMON] in near for term in terms):
+        return None
+    names = {w.form for w in words if w.shown[0].isupper()} - languages.pop().function_words
+    kinds = (  # whether such an answer is asked for, and whether there is one
+        (not _WHO.isdisjoint(forms), bool(names)),
+        (not _NUMBER.isdisjoint(forms), any(map(str.isdigit, reference))),
+        (forms[0] in _POLAR, words[0].form in _YES_NO),
+    )
+    asked = [given for is_asked, given in kinds if is_asked]
+    if any(asked):
+        return None
+    best = "".join(chunk.shown for chunk in index.search(" ".join(terms), 1))
+    if best and len(terms.intersection(stems(best))) < max(2, len(terms) / 2):
+        return None
+    return "error" if asked else "warning"
+
+
+def is_sentence(reference: str) -> bool:
+    """Return whether it has enough words to be read without its question."""
+    return len(topic_terms(reference)) >= MIN_TERMS
 
 
 def unclear_pronoun(query: str) -> str | None:

@@ -489,6 +489,7 @@ class Manifest(FrozenModel):
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     # metric -> hash of the judge and what affects the replies to its questions
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    answers_from: str | None = None  # the run that asked the target, if this one did not
     # options of the command that started the run, for the files that `resume` writes
     reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 

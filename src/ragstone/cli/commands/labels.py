@@ -1,6 +1,5 @@
 """`ragstone labels`: verdicts of people on the claims of a run, and calibration of its judge."""
 
-import math
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -34,7 +33,7 @@ from ragstone.types.score import Correction
 
 _NUMBER = option(
     "--n labels",
-    f"Approximate number of claims to label; at least {MIN_CLAIMS} per stratum.",
+    f"Claims to label; {MIN_ROWS} or more come from {MIN_ROWS} rows or more, which gates need.",
     least=1,
     default=60,
 )
@@ -151,17 +150,20 @@ def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
     metric, labels = labelling.metric_of(info, given["metric"]), given["labels"]
     rows = labelling.read_claims(store, info.id)
     plan = labelling.plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
-    if plan.claims > labels:
+    if plan.claims - plan.rows[-1].claims >= labels:
+        gates = f", and gates need {MIN_ROWS} rows" if labels >= MIN_ROWS else ""
         say(
-            f"Note: this draws {count(plan.claims, 'claim')} instead of {labels:,}: rows have "
-            f"all their claims, each stratum at least {MIN_CLAIMS}, and --n is an average"
+            f"Note: this draws {count(plan.claims, 'claim')} instead of {labels:,}: rows have all "
+            f"their claims, each stratum at least {MIN_CLAIMS}{gates}"
         )
-    if len(plan.rows) < MIN_ROWS:
-        more = math.ceil(MIN_ROWS * plan.claims / len(plan.rows) / 10 + 1) * 10
-        say(
-            f"Note: gates on corrected means need labels of {MIN_ROWS} rows, but this draws "
-            f"{len(plan.rows)}; use --n {more}, if the run has more rows"
+    if (drawn := len(plan.rows)) < MIN_ROWS:
+        every = sum(stratum.rows for stratum in plan.sampling.strata)
+        fix = (
+            f"use --n {MIN_ROWS} or more"
+            if every >= MIN_ROWS
+            else f"the run has {every} with claims"
         )
+        say(f"Note: gates need labels of {MIN_ROWS} rows, but this draws {drawn}; {fix}")
     return plan
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import count
-from ragstone.cli import GATE_FAILED, load, options, say
+from ragstone.cli import GATE_FAILED, UNUSABLE, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
@@ -63,12 +63,26 @@ GROUPS: Groups = {
     "Store": (
         options.store_option(),
         options.NO_STORE,
-        option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
+        option("--fresh", "Start a new run, and ask the target again.", is_flag=True),
         option(
             "--no-transcript", "Do not store the text of judge replies.", common=False, is_flag=True
         ),
     ),
 }
+
+
+_START = f"""\
+ragstone evaluates the answers of a RAG system. No data was named, so nothing was done.
+
+Saved answers in a file:     ragstone answers.xlsx
+Questions for your RAG API:  ragstone init --target URL --ask "a question"
+A demo without a key:        ragstone demo
+
+The file needs a column `query`, and others such as response, contexts or reference.
+`ragstone validate FILE` shows how its columns are read. With `data: FILE` in
+{FILE}, `ragstone` alone evaluates that file.
+
+Help: ragstone help, or ragstone help COMMAND"""
 
 
 @click.command(
@@ -85,8 +99,9 @@ def command(**given: Any) -> None:
 
     DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a `query` column, and other columns
     such as point_ids, reference, response or contexts. If no row has the fields that a metric
-    needs, ragstone calls the RAG API. DATA can also be a promptfooconfig.yaml. Without DATA,
-    ragstone uses qr_smartphone_dataset.xlsx in this folder if it exists, or a sample data set.
+    needs, ragstone calls the RAG API. DATA can also be a promptfooconfig.yaml. With --metric,
+    --api-url or --target, but without DATA, ragstone uses qr_smartphone_dataset.xlsx in this
+    folder if it exists, or a sample data set.
 
     \b
     ragstone run data.xlsx --metric hit recall --k 5
@@ -107,6 +122,9 @@ def run_evaluation(given: Given) -> int:
         print_catalogue(Console(highlight=False))
         return 0
     named = options.one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    if not named and not any(given[name] for name in ("metrics", "api_url", "target")):
+        say(_START)
+        return UNUSABLE
     data = named or Path(DATASET.name)
     if not named and not Path(data).exists():
         say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")

@@ -1,0 +1,81 @@
+"""Where an unknown API's reply has the answer and the contexts."""
+
+import json
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import CallError
+from ragstone.evaluation.probe import find_paths
+
+LONG = "The filter is changed every six months."
+
+
+@each_case(
+    ("reply", "response", "contexts"),
+    [
+        (
+            {"response": "Yes.", "retrieved_chunks": [{"point_id": 1, "text": "t"}]},
+            "response",
+            "retrieved_chunks",
+        ),
+        ({"answer": "IP68", "sources": [LONG, "Short."]}, "answer", "sources"),
+        (
+            {"answer": "A", "documents": [{"page_content": "x", "metadata": {"source": "a.md"}}]},
+            "answer",
+            "documents",
+        ),
+        (
+            {
+                "ergebnis": {
+                    "antwort": {"text": "Ja.", "lang": "de"},
+                    "fund-stellen": [
+                        {
+                            "dok": {"nr": 7, "titel": "W"},
+                            "auszug": LONG,
+                            "relevanz": 0.9,
+                            "seite": 3,
+                        }
+                    ],
+                },
+                "frage": "q",
+            },
+            "ergebnis.antwort.text",
+            'ergebnis."fund-stellen"[].{id: dok.nr, text: auszug, score: relevanz}',
+        ),
+        (
+            {
+                "output": {"text": "Yes."},
+                "more_questions": ["What about the price of it?"],
+                "quotes": [{"title": "T", "snippet": LONG, "url": "http://a"}],
+            },
+            "output.text",
+            "quotes[].{id: url, text: snippet}",
+        ),
+        ({"choices": [{"message": {"content": LONG}}]}, "choices[0].message.content", None),
+        (
+            {"messages": [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}]},
+            "messages[-1].content",
+            None,
+        ),
+        ({"id": "1", "status": "ok", "said": LONG}, "said", None),
+    ],
+)
+def test_answer_and_contexts_are_recognized(
+    reply: object, response: str, contexts: str | None
+) -> None:
+    expected = {"response": response} | ({"contexts": contexts} if contexts else {})
+    assert find_paths(json.dumps(reply).encode(), "q") == expected
+
+
+@each_case(
+    ("reply", "seen"),
+    [
+        (b"data: {}", "the reply is not JSON: data: {}"),
+        (b'{"error": "no field `frage`", "message": "What was asked?"}', "has no answer"),
+        (b'{"query": "a question of four words", "took": 3}', "has no answer"),
+    ],
+)
+def test_a_reply_without_an_answer_is_none(reply: bytes, seen: str) -> None:
+    with pytest.raises(CallError, match=seen):
+        find_paths(reply, "q")
