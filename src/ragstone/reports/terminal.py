@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -135,14 +135,17 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
 def print_ranking(run: Run, console: Console) -> None:
     console.print(printable(run.manifest.source.name, console, "bold"))
     _print_scores(run, console)
-    for note in run.manifest.source.notes:
-        print_line(Line(note), console)
+    for line in (*map(Line, run.manifest.source.notes), *ranking_lines(run)):
+        print_line(line, console)
+    _print_worst(run, console, most=N_WORST)
+
+
+def ranking_lines(run: Run) -> Iterator[Line]:
     for name in run.metrics:
         if why := view.why_failed(run, name):
-            print_line(Line(f"{name}: failed: {why}", Tone.BAD), console)
+            yield Line(f"{name}: failed: {why}", Tone.BAD)
     for line in view.decisions(run):
-        print_line(Line(f"{line.label} {line.words}", line.tone), console)
-    _print_worst(run, console, most=N_WORST)
+        yield Line(f"{line.label} {line.words}", line.tone)
 
 
 def _print_worst(run: Run, console: Console, *, most: int) -> None:
