@@ -255,7 +255,7 @@ def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:
         title = f"Largest drops of {name} (-v shows all the rest)"
         console.print(printable(title, console, "bold", console.width))
     for drop in drops:
-        nothing = " (unanswered)" * drop.unanswered
+        nothing = " (no result)" * drop.unanswered
         words = f"{drop.id_b}: {decimal(drop.a, 3)} → {decimal(drop.b, 3)}{nothing}"
         words += f", {drop.query}" * (drop.query != drop.id_b)
         console.print(printable(words, console, limit=console.width))

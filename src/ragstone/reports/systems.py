@@ -12,14 +12,14 @@ from rich.text import Text
 
 from ragstone._internal.text import count, one_line
 from ragstone.reports import markdown
-from ragstone.reports.comparison import finding_lines
+from ragstone.reports.comparison import doubts, finding_lines, print_comparison
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.terminal import print_grid, print_line, ranking_lines
 from ragstone.reports.view import Grid, GridRow, Line
 from ragstone.results.ranking_run import SKIPPED, UNRANKED
 from ragstone.results.systems import LETTERS, Cell, Systems
 
-MAX_NAME = 24  # characters of a system's name on a terminal
+MAX_NAME = 32  # characters of a system's name on a terminal
 TABLES, MANY = 2, 5  # tables below each other on a terminal; for more systems, one
 USUAL = "read: ", "queries judged in", "judged but not ranked"  # notes that the table replaces
 SUPERSCRIPTS = str.maketrans(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
@@ -90,8 +90,15 @@ def print_systems(systems: Systems, console: Console, *, verbose: bool = False) 
             usual = [note for note in run.manifest.source.notes if not note.startswith(USUAL)]
             own = *map(Line, usual), *ranking_lines(run)
             told += (replace(line, words=f"{name}: {line.words}") for line in own)
-    for line in (*told, *(finding_lines(systems.comparisons[0, 1]) if len(rows) == 2 else ())):
+    if len(rows) == 2 and not verbose:
+        told += finding_lines(systems.comparisons[0, 1])
+    elif len(rows) > 2:
+        told += dict.fromkeys(line for each in systems.against_first for line in doubts(each))
+    for line in told:
         print_line(line, console)
+    for each in systems.against_first if verbose else ():
+        console.print()
+        print_comparison(each, console, verbose=True)
 
 
 def write_markdown(systems: Systems, path: Path) -> None:

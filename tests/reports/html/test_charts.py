@@ -16,7 +16,7 @@ from ragstone.reports.html.charts import (
     forest,
     gauge,
     histogram,
-    line,
+    lines,
     outcomes,
     reliability,
     scatter,
@@ -197,7 +197,7 @@ def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
         Point("3", 0.5, None),
         Point(HOSTILE, 1.0, (0.75, 1.0)),
     ]
-    plot = read(line(points, (0, 1), title=HOSTILE))
+    plot = read(lines({"": points}, (0, 1), title=HOSTILE))
     low, middle, high = plot.numbers("point", "cy")
     assert low - middle == HEIGHT / 4
     assert middle - high == HEIGHT / 2
@@ -208,7 +208,7 @@ def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
     ]
     assert plot.words.startswith("1: 0.2500 (0.0000 – 0.5000); 3: 0.5000 (–); ")
     assert list(plot.svg.iter("script")) == []
-    one = read(line([Point("a", 7.0, None)], (0, None), title="seconds"))
+    one = read(lines({"": [Point("a", 7.0, None)]}, (0, None), title="seconds"))
     assert one.numbers("point", "cy") == [8]
 
 

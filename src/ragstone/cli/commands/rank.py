@@ -158,7 +158,7 @@ def rank(given: Given) -> int:
         if store and given["baseline"] is not None:
             info = store.info(load("store").find_run(store, given["baseline"]))
             runs.append(store.load(info.id))
-            tags.append(info.tag)
+            tags.append(info.tag or given["baseline"])
         evaluation = RankingEvaluation.of(
             given["qrels"],
             plan,
