@@ -117,7 +117,7 @@ def test_a_difference_of_unanswered_rows_only_is_called_so(runs: type[Runs]) -> 
     assert found.sample_changes[0].worst[0].unanswered
     both = compare(a, b).headline
     assert both.words.startswith("Better: mrr@5")
-    assert list(both.others) == ["Worse: hit@5 -0.500 (10 without a result)"]
+    assert list(both.others) == ["Worse: hit@5 -0.500 (no result for 10)"]
 
 
 def test_scores_that_one_side_lost_are_named(runs: type[Runs]) -> None:

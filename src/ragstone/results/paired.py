@@ -437,7 +437,7 @@ def headline_of(changes: Sequence[MetricChange], names: Sequence[str]) -> Headli
     others: list[str] = []
     for finding in shown:
         same = [
-            f"{x.metric} {x.difference:+.3f}" + x.from_empty * f" ({sum(x.empty):,} without a result)"
+            f"{x.metric} {x.difference:+.3f}" + x.from_empty * f" (no result for {sum(x.empty):,})"
             for x in scored[1:]
             if x.finding is finding
         ]
