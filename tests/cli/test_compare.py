@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -76,16 +77,18 @@ def stored(ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
 def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) -> None:
     said = stored("compare", "baseline")
     assert said.code == 0
-    assert "What changed from A (run-a) to B (run-b)" in said.out
-    assert "12 pairs: 12 by id, 0 by query" in said.out
-    assert "-0.2000" in said.out
+    assert said.out.startswith(
+        "Worse: faithfulness 1.000 → 0.800, -0.200; 0 questions better, 12 worse of 12\n"
+        "A: baseline; B: data.xlsx; 12 pairs\n"
+    )
+    assert "12 pairs: 12 by id, 0 by query" in stored("compare", "baseline", "-v").out
     assert said.err == ""
 
 
 def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0], partial=True)
-    assert "to B (run-b)" in stored("compare", "baseline").out
+    assert "Worse" in stored("compare", "baseline").out
     named = stored("compare", "baseline", "run-c")
     assert "run run-c stopped early" in named.out
 
@@ -110,6 +113,24 @@ def test_a_regression_fails_only_where_that_is_asked_for(
 
 def test_a_gain_is_no_regression(stored: Command) -> None:
     assert stored("compare", "run-b", "run-a", "--fail-on-regression").code == 0
+
+
+def test_several_runs_are_one_table(stored: Command, tmp_path: Path) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [0.9] * 12)
+    files = ("--html", "x.html", "-o", "x.xlsx", "--rows", "x.parquet", "--latex", "x.tex")
+    said = stored("compare", "baseline", "run-b", "run-c", "--json", "x.json", *files)
+    assert said.code == 0
+    assert re.search(r"a  baseline +1\.000\*ᵇᶜ *\nb  data\.xlsx \(run-b\) +0\.800 *\n", said.out)
+    assert all((tmp_path / name).exists() for name in files[1::2])
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["systems"]["names"][0] == "baseline"
+    assert [each["b"] for each in found["comparisons"]] == ["run-b", "run-c"]
+    said = stored("compare", "baseline", "run-b", "run-c", "--fail-on-regression", "-v")
+    assert said.code == 1
+    assert said.out.count("Significance") == 2
+    assert "data.xlsx (run-c): REGRESSION: faithfulness -0.1000" in said.out
+    assert stored("compare", "run-b", "run-c", "run-b").code == 2
 
 
 @pytest.mark.parametrize("flags", [(), ("--fail-on-regression",), ("--json", "-")])
@@ -156,10 +177,12 @@ def test_lost_scores_are_no_verdict_in_every_report(stored: Command, tmp_path: P
     assert "no regression" not in said.out
     assert json.loads((tmp_path / "c.json").read_text())["verdict"] == words
     markdown = (tmp_path / "c.md").read_text(encoding="utf-8").replace("\\", "")
-    assert markdown.endswith(f"## Verdict\n\n**{words}**\n")
+    assert f"\n\n--fail-on-regression: **{words}**\n\n" in markdown
+    title, _, _ = markdown.partition("\n")
+    assert title.endswith("; 6 more have no score in data.xlsx")
     stored("compare", "run-a", "run-c", *reports)
     assert json.loads((tmp_path / "c.json").read_text())["verdict"] is None
-    assert "Verdict" not in (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert "no verdict" not in (tmp_path / "c.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -213,15 +236,17 @@ def test_json_and_markdown_are_written(stored: Command, tmp_path: Path) -> None:
     assert found["claims"]["faithfulness"]["kept"] == 12
     assert len(found["samples"]["faithfulness"]["worst"]) == 5
     text = (tmp_path / "new/c.md").read_text(encoding="utf-8")
-    assert text.startswith("## What changed from A (run-a) to B (run-b)\n")
+    assert text.startswith("## Worse: faithfulness 1.000 → 0.800, -0.200; 0 questions better, 12")
+    assert found["names"] == ["baseline", "data.xlsx"]
+    assert (found["finding"]["metric"], found["finding"]["outcome"]) == ("faithfulness", "worse")
 
 
 def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Command) -> None:
     said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
     assert json.loads(said.out)["a"] == "run-a"
     assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
-    assert "Differences" in said.err
-    assert stored("compare", "run-a", "--markdown", "-").out.startswith("## What changed")
+    assert said.err.startswith("Worse")
+    assert stored("compare", "run-a", "--markdown", "-").out.startswith("## Worse")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,12 @@ def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command
     assert (moved["n"], moved["wins"], moved["ties"]) == (3, 2, 1)
     assert moved["difference"] == pytest.approx(0.5)
     assert found["a"]["metrics"]["mrr@5"]["mean"] == 0.5
-    assert "Differences" in said.err
+    cells = found["systems"]["metrics"]["mrr@5"]["systems"]
+    assert [cell["mean"] for cell in cells] == [0.5, 1.0]
+    assert "Too few to tell: mrr@5 0.500 → 1.000, +0.500; 2 questions better" in said.err
+    assert "1 of 3 queries are missing from a.run and count as 0; --missing skip" in said.err
+    said = ragstone("rank", "--qrels", "qrels", *both, "-m", "mrr", "--missing", "skip")
+    assert "1 of 3 queries are missing from a.run and are left out" in said.out
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
@@ -122,14 +127,28 @@ def test_several_rankings_are_compared_with_the_first(files: Path, ragstone: Com
     more = ("--ranking", "b.run", "--ranking", "c.run")
     said = ragstone(*RANK, *more, "--json", "all.json")
     assert said.code == 0
-    assert said.out.count("Differences") == 2
-    assert "a.run and c.run" in said.out
+    assert re.search(r"a +a.run +0.500\nb +b.run +1.000\*\nc +c.run +0.833\n", said.out)
+    assert ragstone(*RANK, *more, "-v").out.count("Differences") == 2
     found = json.loads((files / "all.json").read_text())
     assert found["b"]["dataset"]["name"] == "b.run"
     (third,) = found["more"]
     assert third["b"]["dataset"]["name"] == "c.run"
     assert third["comparison"]["a"] == found["a"]["run_id"]
     assert third["comparison"]["metrics"]["mrr@5"]["difference"] == pytest.approx(1 / 3)
+
+
+def test_every_file_of_several_rankings_is_written(files: Path, ragstone: Command) -> None:
+    asked = ("--html", "x.html", "--rows", "x.jsonl", "--markdown", "x.md", "--latex", "x.tex")
+    said = ragstone(*RANK, "--ranking", "b.run", *asked, "-o", "x.xlsx")
+    assert said.code == 0
+    for name in (*asked[1::2], "x.xlsx"):
+        assert f"wrote {name}" in said.out
+        assert (files / name).exists()
+    first = json.loads((files / "x.jsonl").read_text().splitlines()[0])
+    assert (first["id"], first["scores.mrr@5.b.run"]) == ("q1", 1.0)
+    assert first["differences.mrr@5.b.run"] == 0.5
+    assert ragstone(*RANK, "--latex", "one.tex").code == 0
+    assert "a & a.run & 0.500" in (files / "one.tex").read_text()
 
 
 def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) -> None:
@@ -189,7 +208,7 @@ def test_rankings_of_one_name_are_called_by_their_paths(files: Path, ragstone: C
     (files / "v2" / "a.run").write_text((files / "a.run").read_text())
     said = ragstone(*RANK, "--ranking", "v2/a.run")
     assert said.code == 0
-    assert "\nv2/a.run\n" in said.out
+    assert re.search(r"b +v2/a.run +0.500\n", said.out)
 
 
 def test_a_ranking_of_which_no_query_is_judged_is_refused(files: Path, ragstone: Command) -> None:
@@ -224,10 +243,10 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
 def test_judgments_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
     ragstone(*RANK, "--store")
     same = ragstone(*RANK, "--baseline", "last")
-    assert "no recorded change" in same.out
+    assert "changed" not in same.out
     (files / "qrels").write_text(QRELS.replace("a 1", "a 2"))
     said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
-    assert "no recorded change" not in said.out
+    assert "The judgments changed, so differences may come from the judgments" in said.out
     (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
     assert (change["about"], change["name"]) == ("data", "judgments (hash)")
 
@@ -249,7 +268,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--ranking", "b.run", "--html", "x.html"), "--html applies to one ranking"),
+        (("--ranking", "b.run", "--junit", "x.xml"), "--junit applies to one ranking"),
         (("--html", "-"), "--html: this format needs a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "must be from 0% to 100%"),

@@ -15,25 +15,29 @@ from ragstone.reports.comparison import as_markdown, print_comparison
 from ragstone.results.comparison import Comparison, compare
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import Source
 from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 
 AT_100 = """\
-What changed from A (20260301-123005-abc123) to B (20260302-080000-def456)
+Too few to tell: faithfulness 0.500 → 0.750, +0.250; 1 question better, 1 worse of 2
+The judge or its settings changed, so differences may come from the judge, not from your system.
+What changed from A (qr.xlsx) to B (new.xlsx)
 The judge or its settings changed, so differences may come from the judge, not from your system.
 setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
 temperature  0.0      0.5
+data set     qr.xlsx  new.xlsx
 
 Samples
 4 pairs: 4 by id, 0 by query
 
 Differences
-metric             A       B    B - A  interval  finding
-────────────────────────────────────────────────────────────────
-faithfulness  0.5000  0.7500  +0.2500         –  too few to tell
+metric            A      B   B - A  interval  finding
+─────────────────────────────────────────────────────────────
+faithfulness  0.500  0.750  +0.250         –  too few to tell
 A and B are means over the pairs that both runs scored
 
 Significance
@@ -65,9 +69,14 @@ now supported        q2      contradicted, now supported  It flies.  why
 
 """
 AT_40 = """\
-What changed from A
-(20260301-123005-abc123) to B
-(20260302-080000-def456)
+Too few to tell: faithfulness 0.500 →
+0.750, +0.250; 1 question better, 1
+worse of 2
+The judge or its settings changed, so
+differences may come from the judge, not
+from your system.
+What changed from A (qr.xlsx) to B
+(new.xlsx)
 The judge or its settings changed, so
 differences may come from the judge, not
 from your system.
@@ -75,13 +84,14 @@ setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
 temperature  0.0      0.5
+data set     qr.xlsx  new.xlsx
 
 Samples
 4 pairs: 4 by id, 0 by query
 
 Differences
 faithfulness
-  A 0.5000 | B 0.7500 | B - A +0.2500 |
+  A 0.500 | B 0.750 | B - A +0.250 |
   interval – | finding too few to tell
 A and B are means over the pairs that
 both runs scored
@@ -148,7 +158,7 @@ def two_runs(make_run: MakeRun) -> Comparison:
         make_run(names=("faithfulness",)),
         make_run(
             names=("faithfulness",),
-            manifest={"run_id": "20260302-080000-def456", "judge": "openai:gpt-4o-mini"},
+            manifest={"judge": "openai:gpt-4o-mini", "source": Source(name="new.xlsx", rows=4)},
             temperature=0.5,
         ),
     )
@@ -160,9 +170,11 @@ def two_runs(make_run: MakeRun) -> Comparison:
     return compare(replace(a, rows=rows_a), replace(b, rows=rows_b))
 
 
-def shown(comparison: Comparison, width: int = 100, **options: object) -> str:
+def shown(
+    comparison: Comparison, width: int = 100, *, verbose: bool = True, **options: object
+) -> str:
     console = Console(file=io.StringIO(), width=width, **options)  # type: ignore[arg-type]
-    print_comparison(comparison, console)
+    print_comparison(comparison, console, verbose=verbose)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, text.splitlines()), default=0) <= width or not text.isascii()
     return re.sub(" +$", "", text, flags=re.MULTILINE)
@@ -249,12 +261,13 @@ def test_a_better_and_a_worse_metric_are_told_by_word_and_colour(
 
     comparison = compare(run((1.0, 0.0), "a"), run((0.0, 0.5), "b"))
     plain = shown(comparison)
-    assert re.search(r"hit@5 .* -1.0000 +– +worse\n", plain)
-    assert re.search(r"f1@5 .* \+0.5000 +– +better\n", plain)
+    assert re.search(r"hit@5 .* -1.000 +– +worse\n", plain)
+    assert re.search(r"f1@5 .* \+0.500 +– +better\n", plain)
     colour = re.compile(r"\x1b\[(\d+;)*3[12]m(worse|better)")
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = {"force_terminal": True, "color_system": "standard"}
     assert len(colour.findall(shown(comparison, **terminal))) == 2
+    assert "\x1b[1;31mWorse: hit@5 1.000 → 0.000" in shown(comparison, **terminal)
     monkeypatch.setenv("NO_COLOR", "1")
     assert not colour.search(shown(comparison, **terminal))
 
@@ -324,27 +337,27 @@ def moved(run: Run) -> Run:
 
 
 REPORT = """\
-## What changed from A (20260301-123005-abc123) to B (b_2)
+## Too few to tell: f1@5 1.000 → 0.500, -0.500; 0 questions better, 4 worse of 4
 
-no recorded change: same data, judge, target and settings
-
-## Samples
-
-4 pairs: 4 by id, 0 by query
-
-## Differences
+A: qr.xlsx (20260301-123005-abc123); B: qr.xlsx (b_2); 4 pairs
 
 | metric | A | B | B - A | interval | finding |
 | --- | ---: | ---: | ---: | ---: | --- |
-| f1@5 | 1.0000 | 0.5000 | -0.5000 | – | too few to tell |
+| f1@5 | 1.000 | 0.500 | -0.500 | – | too few to tell |
 
-A and B are means over the pairs that both runs scored
+<details>
+<summary>What changed from A (qr.xlsx (20260301-123005-abc123)) to B (qr.xlsx (b_2))</summary>
 
-## Significance
+no recorded change: same data, judge, target and settings
 
-| metric | pairs | p | Holm | effect | better | worse | same | MDE |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| f1@5 | 4 | 0.1250 | 0.1250 | – | 0 | 4 | 0 | – |
+</details>
+
+<details>
+<summary>Samples</summary>
+
+4 pairs: 4 by id, 0 by query
+
+</details>
 """
 
 
@@ -353,7 +366,7 @@ def run_of(make_run: MakeRun, value: float, **manifest: object) -> Run:
     return make_run(rows, names=("f1@5",), manifest=manifest)
 
 
-def test_the_report_is_tables_under_headings(make_run: MakeRun) -> None:
+def test_the_report_is_the_finding_and_folded_tables(make_run: MakeRun) -> None:
     comparison = compare(run_of(make_run, 1.0), run_of(make_run, 0.5, run_id="b_2"), top=1)
     text = as_markdown(comparison)
     assert text.startswith(REPORT)
@@ -385,7 +398,8 @@ def test_nothing_from_outside_is_markup(hostile_run: Callable[[str], Run], text:
     other = replace(run, manifest=run.manifest.model_copy(update={"judge": text, "target": None}))
     markdown = as_markdown(compare(run, other, cluster=text))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", markdown)
-    kinds = {each.type for each in tokens(markdown)}
+    ours = re.compile("^(</?details>|<summary>.*</summary>)$", re.MULTILINE)
+    kinds = {each.type for each in tokens(ours.sub("", markdown))}
     assert not kinds & {"html_inline", "html_block", "link_open", "image", "code_inline", "s_open"}
     assert [each.tag for each in tokens(markdown) if each.type == "heading_open"] == ["h2"] * len(
         re.findall("^## ", markdown, re.MULTILINE)

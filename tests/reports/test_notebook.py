@@ -197,9 +197,16 @@ def test_a_comparison_is_displayed_with_its_verdict_and_drops(make_run: MakeRun)
         for each, name in ((rows, "one"), (worse, "two"))
     )
     comparison = ragstone.compare(a, b)
-    assert repr(comparison).startswith("<Comparison one to two: 20 pairs, faithfulness -0.7")
+    assert repr(comparison).startswith(
+        "<Comparison one to two: 20 pairs; Worse: faithfulness 0.875"
+    )
     text = " ".join(html.fromstring(comparison._repr_html_()).text_content().split())
-    for words in ("A one to B two", "REGRESSION: faithfulness -0.7", "worse", "Largest drops"):
+    for words in (
+        "A qr.xlsx (one) to B qr.xlsx (two)",
+        "Worse: faithfulness 0.875 → 0.095",
+        "worse",
+        "Largest drops",
+    ):
         assert words in text
     with pytest.raises(ragstone.UsageError, match="a and b are the same run, one"):
         ragstone.compare(a, a)

@@ -228,6 +228,7 @@ FILES: Mapping[str, FileFormat] = {
     "markdown": FileFormat(
         "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
     ),
+    "latex": FileFormat("Write the table of all systems for LaTeX, with booktabs.", (".tex",)),
     "junit": FileFormat(
         "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
     ),
@@ -250,7 +251,7 @@ RESULTS = (
         path="FILE",
     ),
     option("--no-export", "Write no workbooks.", is_flag=True),
-    *map(written, FILES),
+    *(written(name) for name in FILES if name != "latex"),
 )
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -23,7 +23,7 @@ from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_json
-from ragstone.reports.terminal import print_pairs, print_rows, print_run
+from ragstone.reports.terminal import print_line, print_pairs, print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row
@@ -31,6 +31,7 @@ from ragstone.types.row import Row
 if TYPE_CHECKING:
     from ragstone.evaluation.scoring import Estimate
     from ragstone.results.comparison import Comparison, Regressions
+    from ragstone.results.systems import Systems
 
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
@@ -197,6 +198,14 @@ WRITERS: Mapping[str, str] = {  # format -> the function of `reports`, loaded wh
     "claim_rows": "tables.write_claims",
     "markdown": "markdown.write_markdown",
     "junit": "junit.write_junit",
+    "latex": "systems.write_latex",
+}
+SYSTEM_WRITERS: Mapping[str, str] = {  # for several systems
+    "html": "system_files.write_html",
+    "rows": "system_files.write_rows",
+    "output": "system_files.write_workbook",
+    "markdown": "systems.write_markdown",
+    "latex": "systems.write_latex",
 }
 TABLES = frozenset({"rows", "claim_rows"})  # several kinds of table, chosen by the extension
 _OTHER_EXTENSIONS = frozenset(
@@ -269,25 +278,29 @@ def write_results(
     outputs: Outputs,
     show: Callable[[Console], None],
     *,
-    document: Mapping[str, object] | None = None,
+    systems: "Systems | None" = None,
+    **contents: object,
 ) -> None:
     """Write the files of the first run, call `show`, and print the names of the files.
 
-    `document` replaces the run in the JSON file. Files are written first, because a reader of
-    standard output may stop early.
+    `systems` replaces the run in most files, and `contents` are those of others by format. Files
+    are written first, because a reader of standard output may stop early.
     """
-    run, files = runs[0], [path for path in outputs.files.values() if path != STDOUT]
+    files = [path for path in outputs.files.values() if path != STDOUT]
 
     def write(*, piped: bool) -> None:
         for name, path in outputs.files.items():
             if (path == STDOUT) == piped:
-                module, _, function = WRITERS[name].rpartition(".")
-                content = document if document and name == "json" else run
-                getattr(load(f"reports.{module}"), function)(content, path)
+                several = systems is not None and name in SYSTEM_WRITERS and name not in contents
+                writer = (SYSTEM_WRITERS if several else WRITERS)[name]
+                call(writer, systems if several else contents.get(name) or runs[0], path)
 
     write(piped=False)
-    if outputs.export and run.rows:
-        files += load("reports.excel").write_workbooks(run, output=outputs.workbook)
+    if systems and outputs.workbook:
+        call(SYSTEM_WRITERS["output"], systems, outputs.workbook)
+        files.append(outputs.workbook)
+    elif outputs.export and runs[0].rows:
+        files += load("reports.excel").write_workbooks(runs[0], output=outputs.workbook)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
@@ -297,6 +310,11 @@ def write_results(
         for line in (line for each in runs for line in report_to_github(each, os.environ)):
             click.echo(line, err=outputs.data_on_stdout)
         write(piped=True)
+
+
+def call(function: str, *given: object) -> None:
+    module, _, name = function.rpartition(".")
+    getattr(load(f"reports.{module}"), name)(*given)
 
 
 def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
@@ -357,6 +375,15 @@ def regressions_in(
         )
     found = load("results.comparison").find_regressions
     return found(comparison, **limits, corrected=corrected)
+
+
+def print_verdicts(found: Mapping[str, "Regressions | None"], console: Console) -> None:
+    """Print why the exit code is 0 or 1, by the name of the system if there are several."""
+    for name, regressions in found.items():
+        if regressions and not regressions.doubts:
+            line = load("reports.comparison").verdict(regressions)
+            named = f"{name}: {line.words}" if len(found) > 1 else line.words
+            print_line(replace(line, words=named), console, soft_wrap=True)
 
 
 def code_of(found: "Regressions | None") -> int:

@@ -207,6 +207,8 @@ class ScoredQueries:
             return ranking_run.RankingSummary(self._counts, texts)
         self._values.add(rest.values)
         scored = self._block()
+        if self._evaluation.missing == "zero":  # those were scored last
+            scored.why[len(scored) - len(missing) :] = ranking_run.UNRANKED
         return replace(
             scored, ids=[*scored.ids, *rest.ids], texts=texts, why=np.append(scored.why, rest.why)
         )

@@ -1,24 +1,26 @@
-"""A comparison of two runs: its sections, and how the terminal and Markdown show them."""
+"""A comparison of two runs: its finding, then its sections, in the terminal and in Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from ragstone._internal.text import count
+from ragstone._internal.text import count, join_by_reason, one_line
 from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, printable, signed
-from ragstone.reports.markdown import escape, part_as_markdown
+from ragstone.reports.markdown import COMMENT, escape, folded, join_blocks, part_as_markdown
 from ragstone.reports.terminal import MAX_CELL, print_grid, print_line
 from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
 from ragstone.results.comparison import ClaimChanges, Comparison, Kind, Regressions, SampleChange
 from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
+MAX_LINES = 20  # of a comparison on a terminal with 80 columns
+TONES = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
 MIN_P = 0.0001  # smaller p-values are written as less than this
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:
     changes = comparison.sample_changes
-    title = f"What changed from A ({comparison.a}) to B ({comparison.b})"
+    title = "What changed from A ({}) to B ({})".format(*comparison.names)
     found = (
         Section("changes", title, tuple(_changes(comparison))),
         Section("samples", "Samples", tuple(_samples(comparison))),
@@ -31,15 +33,27 @@ def sections(comparison: Comparison) -> tuple[Section, ...]:
     return tuple(section for section in found if section.parts)
 
 
-def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
+def finding_lines(comparison: Comparison) -> Iterator[Line]:
+    """Yield the finding, other metrics that differ, and why all of this may be doubtful."""
+    found = comparison.headline
+    yield Line(found.words, TONES.get(found.outcome, Tone.PLAIN))
+    yield from map(Line, found.others)
+    yield from doubts(comparison)
+
+
+def doubts(comparison: Comparison) -> Iterator[Line]:
     for run in comparison.partial:
         yield Line(f"run {run} stopped early", Tone.BAD)
-    if comparison.judge_changed:
-        yield Line(
-            "The judge or its settings changed, so differences may come from the judge, "
-            "not from your system.",
-            Tone.BAD,
-        )
+    judgments = any(change.name == "judgments (hash)" for change in comparison.changes)
+    changed = {"judge or its settings": comparison.judge_changed, "judgments": judgments}
+    for what in (what for what, is_so in changed.items() if is_so):
+        source, _, _ = what.partition(" ")
+        words = f"The {what} changed, so differences may come from the {source}"
+        yield Line(f"{words}, not from your system.", Tone.BAD)
+
+
+def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
+    yield from doubts(comparison)
     if comparison.changes:
         rows = tuple(GridRow((each.name, each.a, each.b)) for each in comparison.changes)
         yield Grid(("setting", "in A", "in B"), rows, prose=frozenset({"in A", "in B"}))
@@ -90,12 +104,11 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
 
 def difference_grid(changes: Sequence[MetricChange]) -> Grid:
     heads = ("metric", "A", "B", "B - A", "interval", "finding")
-    tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
     rows: list[GridRow] = []
     for each in changes:
-        means = decimal(each.mean_a), decimal(each.mean_b), signed(each.difference)
-        cells = (each.metric, *means, interval(each.interval), each.finding.value)
-        rows.append(GridRow(cells, tones.get(each.finding, Tone.PLAIN)))
+        means = decimal(each.mean_a, 3), decimal(each.mean_b, 3), signed(each.difference, 3)
+        cells = (each.metric, *means, interval(each.interval, 3), each.finding.value)
+        rows.append(GridRow(cells, TONES.get(each.finding, Tone.PLAIN)))
     return Grid(heads, tuple(rows), figures=frozenset(heads[1:-1]))
 
 
@@ -128,19 +141,16 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
         "several metrics, significant below 0.05; MDE: minimum detectable effect, the smallest "
         "true difference that this many pairs detect with 80% power"
     )
-    missing: dict[tuple[str, Tone], list[str]] = {}
+    missing: dict[str, str] = {}
     for each in comparison.metric_changes:
         a, b = each.unscored_a, each.unscored_b
         if any((*a, *b)):
-            words = (
+            missing[each.metric] = (
                 f"A {a.undefined:,} undefined, {a.failed:,} failed; B {b.undefined:,} undefined, "
                 f"{b.failed:,} failed; scored only in A {each.only_in_a:,}, "
                 f"only in B {each.only_in_b:,}"
             )
-            tone = Tone.BAD if b.failed > a.failed or each.only_in_a else Tone.PLAIN
-            missing.setdefault((words, tone), []).append(each.metric)
-    for (words, tone), names in missing.items():
-        yield Line(f"missing scores of {_list(names, most=20)}: {words}", tone)
+    yield from (Line(f"missing scores of {words}") for words in join_by_reason(missing))
 
 
 def _largest(found: Mapping[str, Sequence[SampleChange]]) -> Iterator[Grid]:
@@ -191,7 +201,17 @@ def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Console, *, verbose: bool = False) -> None:
+    """Print the finding, and what it rests on in at most MAX_LINES; or with all the sections."""
+    lines = list(finding_lines(comparison))
+    if not verbose:
+        lines += _sides(comparison)
+    for line in lines:
+        print_line(line, console)
+    if not verbose:
+        texts = [printable(line.words, console).wrap(console, console.width) for line in lines]
+        _print_brief(comparison, console, MAX_LINES - sum(map(len, texts)))
+        return
     for section in sections(comparison):
         console.print(printable(section.title, console, "bold underline", MAX_CELL))
         for part in section.parts:
@@ -200,6 +220,45 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
             else:
                 print_grid(console, part)
         console.print()
+
+
+def _sides(comparison: Comparison) -> Iterator[Line]:
+    found, (a, b) = comparison.pairing, comparison.names
+    left = f"; unpaired: {found.only_a:,} in A, {found.only_b:,} in B"
+    pairs = count(len(found.pairs), "pair") + left * bool(found.only_a or found.only_b)
+    yield Line(f"A: {one_line(a, 60)}; B: {one_line(b, 60)}; {pairs}")
+    told = [
+        f"{each.name} {one_line(each.a, 40)} → {one_line(each.b, 40)}"
+        for each in comparison.changes
+        if each.name not in ("data set", "fingerprint", "judgments (hash)")
+    ]
+    if told:
+        yield Line(one_line(f"changed: {_list(told)}", 160))
+
+
+def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:
+    name, changes = comparison.headline.metric, comparison.metric_changes
+    drops = [
+        drop for each in comparison.sample_changes if each.metric == name for drop in each.worst
+    ]
+    drops = drops[:LISTED]
+    corrected = [_corrected(c.metric, c.corrected) for c in changes if c.corrected]
+    most = max(1, lines - 3 - 2 * len(corrected) - len(drops) - bool(drops))
+    shown = sorted(changes, key=lambda each: each.finding not in TONES)[:most]
+    if shown:
+        print_grid(console, difference_grid(shown), spare="interval")
+    if rest := len(changes) - len(shown):
+        console.print(f"{count(rest, 'more metric')}: -v")
+    for line in corrected:
+        print_line(line, console)
+    if drops:
+        title = f"Largest drops of {name} (-v shows all the rest)"
+        console.print(printable(title, console, "bold", console.width))
+    for drop in drops:
+        nothing = " (no result)" * drop.unanswered
+        words = f"{drop.id_b}: {decimal(drop.a, 3)} → {decimal(drop.b, 3)}{nothing}"
+        words += f", {drop.query}" * (drop.query != drop.id_b)
+        console.print(printable(words, console, limit=console.width))
 
 
 def verdict(found: Regressions) -> Line:
@@ -221,10 +280,14 @@ def verdict(found: Regressions) -> Line:
 
 
 def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str:
-    """Return all sections as Markdown, with the verdict on what was `found` as the last."""
-    blocks: list[str] = []
-    for section in sections(comparison):
-        blocks += [f"## {escape(section.title)}", *map(part_as_markdown, section.parts)]
+    """Return the finding as the title, the verdict on what was `found`, and folded sections."""
+    title, *lines = finding_lines(comparison)
+    blocks = [f"## {escape(title.words)}", *map(part_as_markdown, [*lines, *_sides(comparison)])]
     if found is not None:
-        blocks += ["## Verdict", part_as_markdown(verdict(found))]
-    return "\n\n".join(blocks) + "\n"
+        blocks.append(f"--fail-on-regression: {part_as_markdown(verdict(found))}")
+    if comparison.metric_changes:
+        blocks.append(part_as_markdown(difference_grid(comparison.metric_changes)))
+    for section in sections(comparison):
+        body = "\n\n".join(map(part_as_markdown, section.parts))
+        blocks.append(folded(section.title, body))
+    return join_blocks(blocks, limit=COMMENT)

@@ -38,8 +38,8 @@ LABELS: Mapping[Label, str] = {
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
-def decimal(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value + 0.0:.4f}"
+def decimal(value: float | None, digits: int = 4) -> str:
+    return NO_VALUE if value is None else f"{value + 0.0:.{digits}f}"
 
 
 def brief(value: float) -> str:
@@ -54,12 +54,12 @@ def margin(mean: float, bounds: Sequence[float]) -> str:
     return f"{brief(bounds[0])} to {brief(bounds[1])}"
 
 
-def signed(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
+def signed(value: float | None, digits: int = 4) -> str:
+    return NO_VALUE if value is None else f"{value + 0.0:+.{digits}f}"
 
 
-def interval(bounds: Sequence[float] | None) -> str:
-    return NO_VALUE if bounds is None else f"{decimal(bounds[0])} – {decimal(bounds[1])}"
+def interval(bounds: Sequence[float] | None, digits: int = 4) -> str:
+    return NO_VALUE if bounds is None else " – ".join(decimal(each, digits) for each in bounds)
 
 
 def percent(share: float) -> str:
@@ -96,7 +96,7 @@ def printable_cells(cells: Sequence[str], console: Console, limit: int) -> list[
     try:
         "".join(lines).encode(console.encoding)
     except UnicodeEncodeError:
-        code, plain = console.encoding, {ord("–"): "-", ord("…"): "..."}
+        code, plain = console.encoding, {ord("–"): "-", ord("…"): "...", ord("→"): "->"}
         lines = [line.translate(plain).encode(code, "replace").decode(code) for line in lines]
     return [Text(line, overflow="fold") for line in lines]
 

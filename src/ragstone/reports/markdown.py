@@ -37,8 +37,8 @@ _REFERENCE = re.compile(
 _BREAK = r"\g<0>&#8203;"  # a zero-width space: forges find references in the shown text
 
 
-def write_markdown(run: Run, path: Path) -> None:
-    text = run_as_markdown(run)
+def write_markdown(content: Run | str, path: Path) -> None:
+    text = content if isinstance(content, str) else run_as_markdown(content)
     if path == STDOUT:
         sys.stdout.write(text)
     else:

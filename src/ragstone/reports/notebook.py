@@ -18,7 +18,7 @@ from ragstone.datasets import samples_of
 from ragstone.datasets.columns import field_of
 from ragstone.datasets.frames import frame_in, library_of, rows_of
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import difference_grid, verdict
+from ragstone.reports.comparison import difference_grid, finding_lines
 from ragstone.reports.excel import check_output, write_workbooks
 from ragstone.reports.format import decimal
 from ragstone.reports.html.charts import forest, gauge
@@ -28,7 +28,7 @@ from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import claims_table, frame_columns, samples_frame
 from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
 from ragstone.reports.worst import focus_metric, worst_samples
-from ragstone.results.comparison import Comparison, find_regressions
+from ragstone.results.comparison import Comparison
 from ragstone.results.run import Run
 from ragstone.types.row import Row
 
@@ -169,10 +169,7 @@ def run_html(run: Run) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    lines = [verdict(find_regressions(comparison))]
-    if comparison.judge_changed:
-        words = "The judge or its settings changed, so differences may come from the judge."
-        lines.append(Line(words, Tone.BAD))
+    lines = list(finding_lines(comparison))
     for change in comparison.changes:
         a, b = (_cut(str(value), 80) for value in (change.a, change.b))
         lines.append(Line(f"changed: {change.name}, {a} in A, {b} in B"))
@@ -195,7 +192,7 @@ def comparison_html(comparison: Comparison) -> str:
         lines,
         Grid((*grid.heads[:-1], "plot", grid.heads[-1]), tuple(rows), figures=grid.figures),
         samples,
-        title=f"A {_cut(comparison.a, 80)} to B {_cut(comparison.b, 80)}",
+        title="A {} to B {}".format(*(_cut(name, 80) for name in comparison.names)),
         subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
         more=_more(len(comparison.metric_changes) - MAX_ROWS, "metric"),
         samples_title="Largest drops",

@@ -244,7 +244,7 @@ def value_documents(rows: RankingRows) -> Iterator[dict[str, object]]:
     for block in rows.blocks():
         columns = [_values(block, name) for name in block.metrics]
         failures = [block.failures(name) for name in block.metrics]
-        reasons = (None, *REASONS)
+        reasons = (None, *REASONS, None)
         for place, (name, query) in enumerate(zip(block.ids, block.queries, strict=True)):
             reason = reasons[int(block.why[place])]
             state = {"state": "undefined" if reason else "scored", "reason": reason}

@@ -204,16 +204,21 @@ def _print_all(run: Run, console: Console) -> None:
 
 def print_ranking(run: Run, console: Console) -> None:
     console.print(printable(run.manifest.source.name, console, "bold"))
+    for line in view.headline(run):
+        print_line(line, console)
     _print_scores(run, console)
-    for note in run.manifest.source.notes:
-        print_line(Line(note), console)
+    for line in (*map(Line, run.manifest.source.notes), *ranking_lines(run)):
+        print_line(line, console)
+    for part in _worst_lines(run, console, N_WORST, why=True):
+        console.print(part)
+
+
+def ranking_lines(run: Run) -> Iterator[Line]:
     for name in run.metrics:
         if why := view.why_failed(run, name):
-            print_line(Line(f"{name}: failed: {why}", Tone.BAD), console)
+            yield Line(f"{name}: failed: {why}", Tone.BAD)
     for line in view.decisions(run):
-        print_line(Line(f"{line.label} {line.words}", line.tone), console)
-    for line in _worst_lines(run, console, N_WORST, why=True):
-        console.print(line)
+        yield Line(f"{line.label} {line.words}", line.tone)
 
 
 def _worst_lines(

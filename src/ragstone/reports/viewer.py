@@ -33,12 +33,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragstone._internal.text import count
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
-from ragstone.reports.comparison import sections, verdict
+from ragstone.reports.comparison import finding_lines, sections
 from ragstone.reports.format import brief, finite
 from ragstone.reports.html.charts import Dot, forest, scatter
 from ragstone.reports.html.page import page_context, read_asset, render
 from ragstone.reports.terminal import run_entry
-from ragstone.results.comparison import Comparison, find_regressions
+from ragstone.results.comparison import Comparison
 from ragstone.results.paired import MetricChange
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.reader import StoredRows
@@ -124,7 +124,7 @@ class Views:
             a=a,
             b=b,
             comparison=comparison,
-            verdict=verdict(find_regressions(comparison)),
+            findings=list(finding_lines(comparison)),
             sections={each.name: each for each in sections(comparison)},
             forest=forest(comparison.metric_changes),
             scatters=scatters,

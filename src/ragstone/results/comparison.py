@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -19,11 +20,10 @@ from ragstone.results import paired
 from ragstone.results.calibration import MIN_ROWS, Calibration
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.metric_summary import lowest
-from ragstone.results.paired import CorrectedDifference, MetricChange, PairedScores
+from ragstone.results.paired import CorrectedDifference, Headline, MetricChange, PairedScores, Test
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Numbers
 from ragstone.results.stats.labels import LabelledScores, corrected_difference
-from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.claim import Label
 from ragstone.types.config import ClaimPlan, JudgePlan
 from ragstone.types.gate import EPSILON
@@ -242,6 +242,7 @@ class SampleChange:
     a: float
     b: float
     row_a: int  # its place in the rows of A
+    unanswered: bool = False  # B answered or ranked nothing
 
 
 @dataclass(frozen=True)
@@ -267,16 +268,19 @@ class Comparison:
 
     Attributes:
         a, b: the runs' ids.
+        names: what reports call the runs: their tags, else their data, with the ids if equal.
         partial: the ids of those that were stopped before every row was finished.
         changes: differences between the configurations, the most important first.
         cluster: the tag that groups rows, if the user named one.
         only_a, only_b: metrics of one run only.
         metric_changes: metrics of both runs, in B's order.
         scores: by metric, the numbers of all pairs that both runs scored.
+        tests: the changes before they were corrected for their number, for tables of all pairs.
     """
 
     a: str
     b: str
+    names: tuple[str, ...]
     partial: tuple[str, ...]
     changes: tuple[ConfigChange, ...]
     pairing: paired.Pairing
@@ -288,15 +292,16 @@ class Comparison:
     sample_changes: tuple[SampleChanges, ...]
     claims: tuple[ClaimChanges, ...]
     scores: Mapping[str, PairedScores] = field(compare=False)
+    tests: Sequence[Test] = field(compare=False, default=())
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The finding in one sentence, for the metric that matters most."""
+        return paired.headline_of(self.metric_changes, self.names)
 
     def __repr__(self) -> str:
-        found = ", ".join(
-            f"{each.metric} {'none' if each.difference is None else f'{each.difference:+.4f}'} "
-            f"({each.finding.value})"
-            for each in self.metric_changes
-        )
         pairs = count(len(self.pairing.pairs), "pair")
-        return f"<Comparison {self.a} to {self.b}: {pairs}, {found or 'no metrics in common'}>"
+        return f"<Comparison {self.a} to {self.b}: {pairs}; {self.headline.words}>"
 
     def _repr_html_(self) -> str:
         from ragstone.reports import notebook
@@ -326,6 +331,8 @@ class Comparison:
         return {
             "a": self.a,
             "b": self.b,
+            "names": list(self.names),
+            "finding": self.headline._asdict(),
             "partial": list(self.partial),
             "judge_changed": self.judge_changed,
             "changes": [change._asdict() for change in self.changes],
@@ -358,18 +365,22 @@ def compare(
     metrics: Sequence[str] = (),
     cluster: str | None = None,
     top: int = TOP,
+    names: Sequence[str] = (),
+    columns: Sequence[paired.Columns] = (),
 ) -> Comparison:
     """Compare two runs, sample by sample; gains and drops are those of B relative to A.
 
     `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` is a
     tag that groups rows; `id` groups none. By default, pairs that share a query, contexts or a
     source in either run are grouped. `top` is the number of samples and claims to list of each
-    kind. Each run is read once from end to end, and then the listed rows.
+    kind. Each run is read once from end to end, and then the listed rows; `columns` are those
+    of `metrics`, if the runs were read before. `names` are those of the runs.
     """
-    names = shared = [name for name in b.metrics if name in a.metrics]
+    chosen = shared = [name for name in b.metrics if name in a.metrics]
     if metrics:
-        names = choose_metrics(metrics, shared, "metric of both runs")
-    columns_a, columns_b = (paired.Columns(run, names, cluster=cluster) for run in (a, b))
+        chosen = choose_metrics(metrics, shared, "metric of both runs")
+    made = columns or [paired.Columns(run, chosen, cluster=cluster) for run in (a, b)]
+    columns_a, columns_b = made
     if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
         if not columns_a.tags:
             raise UsageError(
@@ -388,13 +399,13 @@ def compare(
                 rows = places[:, column]
                 keys.setdefault(kind, []).extend(hashes[rows] for hashes in several)
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
-    tested: list[tuple[bytes, MetricChange, SignFlips]] = []
+    tested: list[Test] = []
     scores_by_metric: dict[str, PairedScores] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
-    for name in names:
-        columns = columns_a.metrics[name], columns_b.metrics[name]
-        scores = scores_by_metric[name] = PairedScores.of(*columns, places)
+    for name in chosen:
+        both_columns = columns_a.metrics[name], columns_b.metrics[name]
+        scores = scores_by_metric[name] = PairedScores.of(*both_columns, places)
         infos = a.metrics[name], b.metrics[name]
         change, test = paired.compare_metric(name, infos, scores, grouping.labels)
         tested.append((scores.key, change, test))
@@ -405,13 +416,14 @@ def compare(
             for ways in ((steps, -steps) if change.higher_is_better else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
-        if any(column.judged for column in columns):
-            claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
+        if any(column.judged for column in both_columns):
+            claims.append(_claim_changes(name, both_columns, runs=(a, b), pairs=both, top=top))
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
+        names=names_of((a, b), names),
         partial=tuple(run.manifest.run_id for run in (a, b) if run.partial),
-        changes=config_changes(a, b, names),
+        changes=config_changes(a, b, chosen),
         pairing=pairing,
         cluster=cluster,
         grouping=grouping,
@@ -421,7 +433,17 @@ def compare(
         sample_changes=tuple(sample_changes),
         claims=tuple(claims),
         scores=scores_by_metric,
+        tests=tested,
     )
+
+
+def names_of(runs: Sequence[Run], names: Sequence[str | None] = ()) -> tuple[str, ...]:
+    """Return these names, or those of the data; with the run's id if two are equal."""
+    manifests = [run.manifest for run in runs]
+    given = zip(names or [None] * len(runs), manifests, strict=True)
+    found = [name or manifest.source.name for name, manifest in given]
+    ids = [f" ({manifest.run_id})" for manifest in manifests]
+    return tuple(x + id_ * (found.count(x) > 1) for x, id_ in zip(found, ids, strict=True))
 
 
 def _most_changed(
@@ -434,7 +456,8 @@ def _most_changed(
         row_a, row_b = pairs[place].tolist()
         (id_a, _), (id_b, query) = runs[0].id_and_query(row_a), runs[1].id_and_query(row_b)
         a, b = float(scores.a[place]), float(scores.b[place])
-        found.append(SampleChange(id_a, id_b, query, a, b, row_a))
+        unanswered = bool(scores.empty[1][place])
+        found.append(SampleChange(id_a, id_b, query, a, b, row_a, unanswered))
     return tuple(found)
 
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, Self
+from itertools import accumulate
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.text import count as counted
 from ragstone._internal.text import plain
 from ragstone.results.grouping import RowKeys
 from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
+from ragstone.results.ranking_run import UNRANKED
 from ragstone.results.run import Run
 from ragstone.results.stats import paired_tests
 from ragstone.results.stats.intervals import Clusters, Numbers
@@ -25,7 +28,9 @@ from ragstone.types.row import LazyRows
 from ragstone.types.score import MetricInfo, Score, State
 
 LISTED = 3  # ids that a report lists
+MAX_OTHERS = 50  # characters of the other metrics, so that their line fits into a terminal
 POWER = 0.8
+EMPTY = 8  # added to the state of a row for which the system answered or ranked nothing
 
 
 class Unscored(NamedTuple):
@@ -53,9 +58,9 @@ class MetricColumn:
         self._supported = bytearray()
         self._ends = array("q", [0])
 
-    def add(self, score: Score | None) -> None:
+    def add(self, score: Score | None, *, empty: bool = False) -> None:
         state = State.UNDEFINED if score is None else score.state
-        self._states.append(STATES.index(state))
+        self._states.append(STATES.index(state) + EMPTY * empty)
         self.values.append(0.0 if score is None or score.value is None else score.value)
         for claim in () if score is None else score.claims:
             self._keys.append(claim_key(claim.text, claim.against))
@@ -64,7 +69,7 @@ class MetricColumn:
 
     def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
         self._states += states.astype(np.uint8).tobytes()
-        self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
+        self.values.frombytes(np.where(states % EMPTY == SCORED, values, 0.0).tobytes())
         self._ends.extend([len(self._keys)] * len(values))
 
     @property
@@ -94,7 +99,8 @@ class Columns:
             self.ids.extend(map(hash, columns.ids))
             self.queries.extend(hash(query.strip()) for query in columns.queries)
             for name, column in self.metrics.items():
-                column.extend(*columns.column(name))
+                values, states = columns.column(name)
+                column.extend(values, states + EMPTY * (columns.why == UNRANKED))
             return
         for row in run.rows.without_exchanges() if isinstance(run.rows, LazyRows) else run.rows:
             sample = row.sample
@@ -102,8 +108,10 @@ class Columns:
             self.queries.append(hash(sample.query.strip()))
             self.tags |= dict.fromkeys(sample.tags)
             self.keys.add(sample.query_with_history, sample.contexts, sample.tags)
+            empty = sample.ranked == (), sample.response is not None and not sample.response.strip()
             for name, column in self.metrics.items():
-                column.add(row.scores.get(name))
+                reads_response = "response" in run.metrics[name].needs
+                column.add(row.scores.get(name), empty=empty[reads_response])
 
 
 Places = NDArray[np.int64]
@@ -180,20 +188,22 @@ class PairedScores:
     b: Numbers
     unscored_a: Unscored
     unscored_b: Unscored
+    empty: tuple[NDArray[np.bool_], NDArray[np.bool_]]  # with EMPTY in A, and in B
     only_a: int
     only_b: int
 
     @classmethod
     def of(cls, a: MetricColumn, b: MetricColumn, pairs: NDArray[np.int64]) -> Self:
         (values_a, states_a), (values_b, states_b) = a.take(pairs[:, 0]), b.take(pairs[:, 1])
-        scored_a, scored_b = states_a == SCORED, states_b == SCORED
+        scored_a, scored_b = states_a % EMPTY == SCORED, states_b % EMPTY == SCORED
         places = np.flatnonzero(scored_a & scored_b)
         return cls(
             places=places,
             a=values_a[places],
             b=values_b[places],
-            unscored_a=Unscored.of(states_a),
-            unscored_b=Unscored.of(states_b),
+            unscored_a=Unscored.of(states_a % EMPTY),
+            unscored_b=Unscored.of(states_b % EMPTY),
+            empty=(states_a[places] >= EMPTY, states_b[places] >= EMPTY),
             only_a=int(scored_a.sum()) - places.size,
             only_b=int(scored_b.sum()) - places.size,
         )
@@ -239,6 +249,7 @@ class MetricChange:
     p: float | None  # of the paired sign-flip test; over clusters, if any
     effect: float | None  # Cohen's d_z
     win_loss_tie: WinLossTie
+    empty: Sequence[int]  # pairs that differ, and have no answer or ranking in A, and in B
     min_detectable_difference: float | None  # the smallest that 80% power shows, up to `span`
     groups: int  # independent differences
     spread: float | None  # their standard deviation
@@ -253,6 +264,11 @@ class MetricChange:
     @property
     def significant(self) -> bool:
         return self.p_adjusted is not None and self.p_adjusted < ALPHA
+
+    @property
+    def from_empty(self) -> bool:
+        """Whether all pairs that differ have no answer or ranking in one of the runs."""
+        return sum(self.win_loss_tie[:2]) == sum(self.empty) > 0
 
     @property
     def gain(self) -> float | None:
@@ -290,6 +306,7 @@ class MetricChange:
             **{name: getattr(self, name) for name in same},
             "effect_size": self.effect,
             **self.win_loss_tie._asdict(),
+            "unanswered": list(self.empty),
             "smallest_difference": self.min_detectable_difference,
             "unscored_a": self.unscored_a._asdict(),
             "unscored_b": self.unscored_b._asdict(),
@@ -328,6 +345,7 @@ def compare_metric(
             correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
         detectable = paired_tests.smallest_difference(spread, len(independent), power=POWER)
     test = paired_tests.sign_flip(differences, clusters=labels)
+    differ = np.abs(differences) > paired_tests.NOTHING
     change = MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
@@ -344,6 +362,7 @@ def compare_metric(
         p=test.p if enough else None,
         effect=paired_tests.effect_size(differences),
         win_loss_tie=paired_tests.wins_losses_ties(differences, higher_is_better=higher_is_better),
+        empty=[int(np.sum(differ & empty)) for empty in scores.empty],
         min_detectable_difference=None if detectable is None or detectable > span else detectable,
         groups=test.groups,
         spread=spread,
@@ -352,9 +371,10 @@ def compare_metric(
     return change, test
 
 
-def correct(
-    tested: Sequence[tuple[bytes, MetricChange, SignFlips]],
-) -> tuple[MetricChange, ...]:
+Test: TypeAlias = tuple[bytes, MetricChange, SignFlips]  # the first is the key of the scores
+
+
+def correct(tested: Sequence[Test]) -> tuple[MetricChange, ...]:
     """Return the changes corrected for their number by Holm's method: p, interval and finding.
 
     Metrics with equal keys of their scores are one test. Holm tests each p at the level ALPHA /
@@ -386,3 +406,60 @@ def correct(
             )
         )
     return tuple(corrected)
+
+
+class Headline(NamedTuple):
+    """A sentence about one metric, and a line each about others that got better or worse."""
+
+    metric: str | None
+    outcome: Finding
+    words: str
+    others: Sequence[str] = ()
+
+
+def headline_of(changes: Sequence[MetricChange], names: Sequence[str]) -> Headline:
+    """Return the finding of runs with these names.
+
+    A significant difference comes first: one of answers before one of missing answers, and a loss
+    before a gain. Without any, it is the first metric that is judged, or the first of all.
+    """
+    shown = Finding.BETTER, Finding.WORSE
+
+    def order(change: MetricChange) -> tuple[bool, ...]:
+        found = change.finding
+        return found not in shown, change.from_empty, found is not Finding.WORSE, not change.judged
+
+    scored = sorted((each for each in changes if each.difference is not None), key=order)
+    if not scored:
+        return Headline(None, Finding.TOO_FEW, "Nothing to compare: no metric has scores in both")
+    others: list[str] = []
+    for finding in shown:
+        same = [
+            f"{x.metric} {x.difference:+.3f}" + x.from_empty * f" (no result for {sum(x.empty):,})"
+            for x in scored[1:]
+            if x.finding is finding
+        ]
+        if same:
+            fitting = max(1, sum(size <= MAX_OTHERS for size in accumulate(map(len, same))))
+            more = f" and {len(same) - fitting:,} more" if len(same) > fitting else ""
+            also = "Also " * (finding is scored[0].finding) + finding
+            others.append(f"{also.capitalize()}: {', '.join(same[:fitting])}{more}")
+    return Headline(scored[0].metric, scored[0].finding, _sentence(scored[0], names), others)
+
+
+def _sentence(change: MetricChange, names: Sequence[str]) -> str:
+    wins, losses, _ = change.win_loss_tie
+    words = f"{change.finding.capitalize()}: {change.metric} {change.mean_a:.3f} → "
+    words += f"{change.mean_b:.3f}, {change.difference:+.3f}"
+    if change.interval:
+        words += " ({:+.3f} to {:+.3f})".format(*change.interval)
+    words += "" if change.higher_is_better else ", lower is better"
+    words += f"; {counted(wins, 'question')} better, {losses:,} worse of {change.n:,}"
+    if change.from_empty:
+        sides = " or ".join(n for n, empty in zip(names, change.empty, strict=True) if empty)
+        words += f", all {wins + losses:,} without an answer or a ranking in {sides}"
+    elif change.finding is Finding.NOT_SHOWN and (smallest := change.min_detectable_difference):
+        words += f" (the smallest that {change.n:,} pairs would show is {smallest:.2g})"
+    if change.only_in_a:
+        words += f"; {change.only_in_a:,} more have no score in {names[1]}"
+    return words

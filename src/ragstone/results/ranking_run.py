@@ -19,6 +19,7 @@ NOT_RANKED = "the ranking does not contain this query"
 NOT_JUDGED = "the relevant documents for this query are unknown"
 REASONS = (NOT_RANKED, NOT_JUDGED)  # why a query has no scores
 COUNTED, SKIPPED, UNKNOWN = range(3)  # of `why`: has scores, or the number of the reason
+UNRANKED = 3  # of `why`: not in the ranking, and scored as if it had found nothing
 BLOCK = 10_000  # queries; a store reads one block to show one of its rows
 
 
@@ -45,12 +46,16 @@ class RankingRows(LazyRows):
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        return np.isin(self.why, (COUNTED, UNRANKED))
+
     @cached_property
     def queries(self) -> Sequence[str]:
         return [self.texts.get(query) or query for query in self.ids]
 
     def column(self, metric: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        states = np.where(self.why == COUNTED, SCORED, UNDEFINED).astype(np.int8)
+        states = np.where(self.counted, SCORED, UNDEFINED).astype(np.int8)
         states[list(self.failures(metric))] = FAILED
         return self.numbers(metric), states
 
@@ -70,8 +75,8 @@ class RankingRows(LazyRows):
         """Count the rows; with the finite `ranges` of the metrics, values are only summed."""
         counts = RunSummaryBuilder(())
         counts.rows = len(self)
-        numbers: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
-        undefined: dict[str, int] = dict(zip(REASONS, numbers[1:], strict=True))
+        numbers: list[int] = np.bincount(self.why, minlength=UNRANKED + 1).tolist()
+        undefined: dict[str, int] = dict(zip(REASONS, numbers[SKIPPED:UNRANKED], strict=True))
         counts.scores = {
             name: MetricSummaryBuilder.of_values(
                 *self.column(name),
@@ -100,13 +105,14 @@ class RankingScores(RankingRows):
         query, why = self.ids[place], int(self.why[place])
         scores: dict[str, Score] = {}
         for name, value in zip(self.metrics, self.values[place].tolist(), strict=True):
-            if why:
+            if why in (SKIPPED, UNKNOWN):
                 scores[name] = Score.undefined(REASONS[why - 1])
             elif (message := self.failures(name).get(place)) is not None:
                 scores[name] = Score.failed(Cause.METRIC_ERROR, message)
             else:
                 scores[name] = Score.scored(value)
-        sample = Sample(id=query, query=self.texts.get(query) or query)
+        ranking = () if why == UNRANKED else None
+        sample = Sample(id=query, query=self.texts.get(query) or query, ranking=ranking)
         return Row(index=place, sample=sample, scores=scores)
 
     def numbers(self, metric: str) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 from ragstone._internal.fields import Figure
 from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import format_validation_errors, one_line
-from ragstone.results.ranking_run import COUNTED, REASONS, RankingRows, RankingScores
+from ragstone.results.ranking_run import UNRANKED, RankingRows, RankingScores
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import codec
 from ragstone.store.database import COUNTS, LABELS, QUERY_BLOCKS, ROWS, RUNS, TEXTS, VALUE_BLOCKS
@@ -340,7 +340,7 @@ class StoredRanking(RankingRows):
                     raise ValueError(
                         f"it has {len(more)} ids, but the states of {len(states)} queries"
                     )
-                if (states > len(REASONS)).any():
+                if (states > UNRANKED).any():
                     raise ValueError("a query has no scores for an unknown reason")
                 if start != len(self.ids):
                     raise ValueError(f"the queries from position {len(self.ids)} are missing")
@@ -388,7 +388,7 @@ class StoredRanking(RankingRows):
                 failures = codec.from_text(_FAILED, _unpack(cell).decode())
                 known = found.setdefault(names[metric], {})
                 for place, message in failures:
-                    if place < 0 or self.why[start:][place] != COUNTED:
+                    if place < 0 or not self.counted[start:][place]:
                         raise ValueError(f"{metric} failed for a query without scores")
                     known[start + place] = message
         return found

@@ -19,9 +19,9 @@ from sqlalchemy import Connection, and_, func, literal, or_, select
 from ragstone._internal.files import check_file, write_file
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError, nearest
-from ragstone.results.comparison import TOP, Comparison, correct_changes
-from ragstone.results.comparison import compare as compare_runs
+from ragstone.results.comparison import TOP, Comparison
 from ragstone.results.run import Run
+from ragstone.results.systems import side_by_side
 from ragstone.store import database, reader
 from ragstone.store.codec import Record, to_text
 from ragstone.store.database import COUNTS, NEWEST, RUNS, SCORES, UNDER_WAY, WHOLE, WRITING
@@ -89,6 +89,7 @@ def compare(
         UsageError: a run is not found, both are the same, or an option is invalid.
     """
     runs: list[Run] = []
+    tags: list[str | None] = []
     labels: list[Sequence[HumanLabel]] = []
     with ExitStack() as stack:
         if not isinstance(store, Store) and (isinstance(a, str) or isinstance(b, str)):
@@ -96,19 +97,23 @@ def compare(
         for each in (a, b):
             if isinstance(each, Run):
                 runs.append(each)
+                tags.append(None)
                 labels.append(())
                 continue
             assert isinstance(store, Store)
             name = find_run(store, each)
             runs.append(store.load(name))
+            tags.append(store.info(name).tag)
             labels.append(store.labels(name))
         one, two = runs
         if one.manifest.run_id == two.manifest.run_id:
             name = one.manifest.run_id
             raise UsageError(f"a and b are the same run, {name}; pass two different runs")
-        names = [metrics] if isinstance(metrics, str) else metrics
-        comparison = compare_runs(one, two, metrics=names, cluster=cluster, top=top)
-        return correct_changes(comparison, runs, labels)
+        chosen = [metrics] if isinstance(metrics, str) else metrics
+        found = side_by_side(
+            runs, metrics=chosen, names=tags, cluster=cluster, top=top, labels=labels
+        )
+        return found.comparisons[0, 1]
 
 
 def resume(store: Store, manifest: Manifest) -> None:

@@ -16,7 +16,7 @@ from ragstone.reports.html.charts import (
     forest,
     gauge,
     histogram,
-    line,
+    lines,
     outcomes,
     reliability,
     scatter,
@@ -137,7 +137,8 @@ def change(name: str, difference: float | None, **given: object) -> MetricChange
         "higher_is_better": True, "judged": False, "span": 1.0, "n": 80, "unscored_a": none,
         "unscored_b": none, "only_in_a": 0, "only_in_b": 0, "mean_a": 0.5, "mean_b": 0.6,
         "interval": None, "confidence": 0.95, "p": 0.5, "p_adjusted": 0.5,
-        "same_as": None, "conclusive": True, "effect": None, "win_loss_tie": WinLossTie(0, 0, 0),
+        "same_as": None, "conclusive": True, "effect": None, "empty": (0, 0),
+        "win_loss_tie": WinLossTie(0, 0, 0),
         "min_detectable_difference": None, "groups": 80, "spread": None, "correlation": 0.0,
     }  # fmt: skip
     return MetricChange(metric=name, difference=difference, **(fields | given))  # type: ignore[arg-type]
@@ -197,7 +198,7 @@ def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
         Point("3", 0.5, None),
         Point(HOSTILE, 1.0, (0.75, 1.0)),
     ]
-    plot = read(line(points, (0, 1), title=HOSTILE))
+    plot = read(lines({"": points}, (0, 1), title=HOSTILE))
     low, middle, high = plot.numbers("point", "cy")
     assert low - middle == HEIGHT / 4
     assert middle - high == HEIGHT / 2
@@ -206,9 +207,9 @@ def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
     assert [pair.split(",")[1] for pair in curve["points"].split()] == [
         f"{y:g}" for y in (low, middle, high)
     ]
-    assert plot.words.startswith("1: 0.2500 (0.0000 – 0.5000); 3: 0.5000 (–); ")
+    assert plot.words.startswith("1: 0.2500 (0.0000 – 0.5000); 3: 0.5000; ")
     assert list(plot.svg.iter("script")) == []
-    one = read(line([Point("a", 7.0, None)], (0, None), title="seconds"))
+    one = read(lines({"": [Point("a", 7.0, None)]}, (0, None), title="seconds"))
     assert one.numbers("point", "cy") == [8]
 
 

@@ -81,7 +81,8 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
     assert "The judge or its settings changed" in text
     assert "6 now supported" in text
     assert '<span title="0.5000">+0.50</span>' in text
-    assert "no regression" in text
+    assert '<p class="notice good">Better: ' in text
+    assert "no regression" not in text
     assert "B - A +0.5000, interval " in text
     assert '<svg class="scatter"' in text
     assert 'href="/runs/run-b?row=0#sample=0"' in text

@@ -1,30 +1,25 @@
-"""`ragstone compare`: what moved between two stored runs, and whether by more than chance."""
+"""`ragstone compare`: what moved between stored runs, and whether by more than chance."""
 
-import json
 import sys
 from typing import Any
 
 import click
 from rich.console import Console
 
-from ragstone._internal.files import write_text
-from ragstone.cli import silent_pipes
+from ragstone.cli import options, output
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by
-from ragstone.cli.output import check_files, code_of, regression_limits, regressions_in
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, verdict
-from ragstone.reports.format import finite
-from ragstone.reports.tables import STDOUT
-from ragstone.reports.terminal import print_line
+from ragstone.reports.systems import print_systems
 from ragstone.results.comparison import TOP
-from ragstone.store.runs import compare, find_run
+from ragstone.results.systems import side_by_side
+from ragstone.store.runs import find_run
 
 
 @click.command(
     name="compare",
     params=[
-        click.Argument(["a"]),
-        click.Argument(["b"], required=False),
+        click.Argument(["runs"], nargs=-1, required=True),
         option("-m --metric", "Compare these metrics only.", multiple=True, metavar="NAME"),
         option(
             "--cluster",
@@ -44,8 +39,13 @@ from ragstone.store.runs import compare, find_run
             choices=["mean", "corrected"],
             default="mean",
         ),
+        option("-v --verbose", "Print settings, tests, samples and claims too.", is_flag=True),
+        options.WORKBOOK,
+        options.written("html"),
         option("--json", "Write the comparison as JSON.", path="FILE|-"),
+        options.written("rows", "Write scores and differences by row: .jsonl, .csv or .parquet."),
         option("--markdown", "Write the report as Markdown.", path="FILE|-"),
+        options.written("latex"),
         STORE,
     ],
     epilog="Exit codes: 0 success; 1 a regression, with --fail-on-regression; 2 usage error; 3, "
@@ -53,49 +53,64 @@ from ragstone.store.runs import compare, find_run
     "scored in both runs.",
 )
 def command(**given: Any) -> None:
-    """Compare two stored runs sample by sample and test whether differences are significant.
+    """Compare stored runs sample by sample and test whether differences are significant.
 
-    A and B are run ids, unique prefixes of ids, tags, or `last`. Without B, A is compared with the
-    newest finished run. Changes are shown for B relative to A.
+    RUNS are ids, unique prefixes of ids, tags, or `last`. A single one is compared with the newest
+    finished run. Changes are shown for the second relative to the first; more runs are shown in a
+    table, in which all pairs are tested.
 
     \b
     ragstone compare baseline
     ragstone compare baseline last --fail-on-regression --min-effect 0.02
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
+    ragstone compare bm25 dense hybrid --html systems.html --latex systems.tex
     """
-    limits = regression_limits(given)
+    limits = output.regression_limits(given)
+    outputs = output.outputs_of(given, export=given["output"] is not None)
     with open_store(given["store"], reading=True) as store:
-        a = find_run(store, given["a"])
-        if given["b"]:
-            b = find_run(store, given["b"])
-            if a == b:
-                raise UsageError(f"A and B are the same run, {a}; specify two different runs")
-        else:
-            b = next((info.id for info in store.runs() if info.finished), None)
-            if b is None:
+        ids = [find_run(store, name) for name in given["runs"]]
+        if len(ids) == 1:
+            newest = next((info.id for info in store.runs() if info.finished), None)
+            if newest is None:
                 raise UsageError(f"{store.name} has no finished run; specify B")
-            if a == b:
-                raise UsageError(f"A is the newest finished run, {a}; specify B")
-        read = read_by(store, *map(store.info, (a, b)))
-        check_files(json=given["json"], markdown=given["markdown"], inputs=read)
-        chosen = {name: given[name] for name in ("cluster", "top")}
-        comparison = compare(a, b, metrics=given["metric"], **chosen, store=store)
-    by_labels = given["gates_on"] == "corrected"
-    found = regressions_in(comparison, limits, corrected=by_labels)
-    # ASCII with escapes, because a lone surrogate in the data has no UTF-8
-    whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
-    document = json.dumps(finite(whole), allow_nan=False, indent=2) + "\n"
-    pairs = (given["json"], document), (given["markdown"], as_markdown(comparison, found))
-    texts = {path: text for path, text in pairs if path is not None}
-    piped = texts.pop(STDOUT, "")
-    for path, text in texts.items():
-        write_text(path, text)
-    console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
-    with silent_pipes():
-        print_comparison(comparison, console)
-        for path in texts:
-            console.print(f"wrote {path}", markup=False, soft_wrap=True)
-        if found is not None and not found.doubts:
-            print_line(verdict(found), console, soft_wrap=True)
-        sys.stdout.write(piped)
-    sys.exit(code_of(found))
+            if newest in ids:
+                raise UsageError(f"A is the newest finished run, {newest}; specify B")
+            ids.append(newest)
+        if twice := [name for name in ids if ids.count(name) > 1]:
+            sides = "A and B" if len(ids) == 2 else "two of the runs"
+            raise UsageError(f"{sides} are the same run, {twice[0]}; specify different runs")
+        infos = [store.info(name) for name in ids]
+        outputs.check(*read_by(store, *infos))
+        systems = side_by_side(
+            [store.load(name) for name in ids],
+            metrics=given["metric"],
+            names=[info.tag for info in infos],
+            cluster=given["cluster"],
+            top=given["top"],
+            labels=[store.labels(name) for name in ids],
+        )
+        by_labels = given["gates_on"] == "corrected"
+        found = {
+            each.names[1]: output.regressions_in(each, limits, corrected=by_labels)
+            for each in systems.against_first
+        }
+        documents = [
+            {**each.to_dict(), "verdict": regressions and verdict(regressions).words}
+            for each, regressions in zip(systems.against_first, found.values(), strict=True)
+        ]
+        contents: dict[str, object] = {
+            "json": {"systems": systems.to_dict(), "comparisons": documents}
+        }
+        if len(ids) == 2:
+            (one,), (regressions,) = systems.against_first, found.values()
+            contents = {"json": documents[0], "markdown": as_markdown(one, regressions)}
+
+        def show(console: Console) -> None:
+            if len(ids) > 2:
+                print_systems(systems, console, verbose=given["verbose"])
+            else:
+                print_comparison(systems.comparisons[0, 1], console, verbose=given["verbose"])
+
+        output.write_results((), outputs, show, systems=systems, **contents)
+    output.print_verdicts(found, outputs.console)
+    sys.exit(max(map(output.code_of, found.values())))

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -14,12 +14,13 @@ from ragstone.cli import load, options, output
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
-from ragstone.reports.terminal import print_line, print_ranking, print_rows
+from ragstone.reports.terminal import print_ranking, print_rows
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
 if TYPE_CHECKING:
-    from ragstone.results.comparison import Comparison, Regressions
+    from ragstone.results.comparison import Regressions
+    from ragstone.results.systems import Systems
     from ragstone.store import Store
 
 GROUPS: Groups = {
@@ -90,6 +91,7 @@ GROUPS: Groups = {
         options.written("rows", "Write the values of each query: .jsonl, .csv or .parquet."),
         options.written("markdown"),
         options.written("junit", "Write JUnit XML for CI: one test per query and metric."),
+        options.written("latex"),
     ),
     "Store": (
         option(
@@ -130,21 +132,12 @@ def command(**given: Any) -> None:
     sys.exit(rank(given))
 
 
-Compared: TypeAlias = "tuple[Run, Comparison, Regressions | None]"
-"""The second run, its comparison with the first, and what got worse, if that was asked for."""
-
-
 def rank(given: Given) -> int:
     options.load_plugins(*given["plugin"])
     outputs = output.outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
-    of_one = ("html", "junit", "markdown", "output", "rows")
-    if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
-        raise UsageError(
-            f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
-            "store them with --store and write the results of each with `ragstone runs show RUN "
-            f"{flags[0]} FILE`"
-        )
+    if several and given["junit"] is not None:
+        raise UsageError("--junit applies to one ranking; omit it to compare several rankings")
     place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or options.store_here()
     if outputs.export or outputs.files:
         outputs.check(given["qrels"], *given["ranking"], *options.store_files(place))
@@ -155,6 +148,7 @@ def rank(given: Given) -> int:
             "a stored run with --baseline"
         )
     saves, runs, saved = given["store"] is not None, list[Run](), list[str]()
+    tags: list[str | None] = []
     opened: AbstractContextManager[Store | None] = nullcontext()
     if saves or given["baseline"] is not None:
         made_by = "ragstone rank --store"
@@ -162,7 +156,9 @@ def rank(given: Given) -> int:
     with opened as store:
         plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
         if store and given["baseline"] is not None:
-            runs.append(store.load(load("store").find_run(store, given["baseline"])))
+            info = store.info(load("store").find_run(store, given["baseline"]))
+            runs.append(store.load(info.id))
+            tags.append(info.tag or given["baseline"])
         evaluation = RankingEvaluation.of(
             given["qrels"],
             plan,
@@ -184,50 +180,51 @@ def rank(given: Given) -> int:
                 on_read = partial(update, total=size)
                 runs.append(evaluation.run(path, on_read, name=name, rows=rows, several=several))
         evaluated = runs[-len(given["ranking"]) :]
-        compared: list[Compared] = []
-        for run in runs[1:]:
-            comparison = load("results.comparison").compare(runs[0], run)
-            compared.append((run, comparison, output.regressions_in(comparison, limits)))
+        systems = None
+        if len(runs) > 1 or "latex" in outputs.files:
+            names = [*tags, *[None] * len(evaluated)]
+            systems = load("results.systems").side_by_side(runs, names=names)
         if store and saves:
             for run in evaluated:
                 load("store").save_ranking(store, run)
                 saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
-        return _finish(runs[0], evaluated, compared, outputs, saved)
+        return _finish(evaluated, systems, limits, outputs, saved)
 
 
 def _finish(
-    a: Run,
     evaluated: Sequence[Run],
-    compared: Sequence[Compared],
+    systems: "Systems | None",
+    limits: Mapping[str, float] | None,
     outputs: output.Outputs,
     saved: Sequence[str],
 ) -> int:
-    document: dict[str, object] | None = None
-    if compared:  # the first comparison beside the run, others in a list
+    verdicts: dict[str, Regressions | None] = {}
+    contents: dict[str, object] = {"latex": systems}
+    compared = systems.against_first if systems else ()
+    if systems and compared:  # the first comparison beside the run, others in a list
+        verdicts = {each.names[1]: output.regressions_in(each, limits) for each in compared}
         first, *more = [
-            {"b": b.to_dict(), "comparison": comparison.to_dict()} for b, comparison, _ in compared
+            {"b": run.to_dict(), "comparison": each.to_dict()}
+            for run, each in zip(systems.runs[1:], compared, strict=True)
         ]
-        document = {"a": a.to_dict(), **first, "more": more}
+        document = {"a": systems.runs[0].to_dict(), **first, "more": more}
+        contents["json"] = {**document, "systems": systems.to_dict()}
 
     def show(console: Console) -> None:
         for run in evaluated:
             if outputs.verbose:
                 print_rows(run, console)
-            print_ranking(run, console)
-        for b, comparison, regressions in compared:
-            console.print()
-            if len(compared) > 1:
-                names = f"{a.manifest.source.name} and {b.manifest.source.name}"
-                console.print(names, style="bold", markup=False)
-            load("reports.comparison").print_comparison(comparison, console)
-            if regressions is not None and not regressions.doubts:
-                verdict = load("reports.comparison").verdict(regressions)
-                print_line(verdict, console, soft_wrap=True)
+            if outputs.verbose or not compared:
+                print_ranking(run, console)
+        if compared:
+            load("reports.systems").print_systems(systems, console, verbose=outputs.verbose)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
-    output.write_results(evaluated, outputs, show, document=document)
-    codes = [output.code_of(regressions) for *_, regressions in compared]
+    several = systems if len(evaluated) > 1 else None
+    output.write_results(evaluated, outputs, show, systems=several, **contents)
+    output.print_verdicts(verdicts, outputs.console)
+    codes = list(map(output.code_of, verdicts.values()))
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         codes.append(output.undecided("; ".join(trouble)))
     return max(*codes, *map(output.code_of_gates, evaluated), 0)  # 3 outranks 1

@@ -16,6 +16,7 @@ from ragstone.types.claim import Label
 WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
 GAUGE = 72.0  # the width of a gauge
 MAX_NAME = 60  # characters of the name of a metric in a title
+COLOURS = 6  # of the curves in a chart
 _GAP, _MIN_HEIGHT = 2.0, 1.5  # of bars
 
 Ends = Sequence[float | None]  # the ends of a range; None or infinite where it is open
@@ -244,30 +245,41 @@ class Point(NamedTuple):
     interval: Sequence[float] | None
 
 
-def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
+def lines(curves: Mapping[str, Sequence[Point]], ends: Ends, *, title: str) -> Markup:
+    """Draw curves by name: one with its intervals, or several in colours, on an axis they fill."""
+    several, height = len(curves) > 1, HEIGHT * (2 if len(curves) > 1 else 1)
+    points = [point for curve in curves.values() for point in curve]
     shown = [value for point in points for value in (point.mean, *(point.interval or ()))]
+    if several:
+        ends = math.floor(min(shown) * 10) / 10, math.ceil(max(shown) * 10) / 10
     low, high = _axis(ends, shown)
-    left, top, bottom = 30.0, 8.0, 8.0 + HEIGHT
-    svg = _Svg("line", WIDTH, bottom + 18)
+    left, top, bottom = 30.0, 8.0, 8.0 + height
+    svg, figures = _Svg("line", WIDTH + 12 * several, bottom + 18), list[str]()
 
     def y(value: float) -> float:
-        return round(bottom - position(value, low, high, HEIGHT), 2)
+        return round(bottom - position(value, low, high, height), 2)
 
-    step = (WIDTH - left - 10) / max(len(points) - 1, 1)
-    xs = [round(left + number * step, 2) for number in range(len(points))]
-    ranges = [point.interval or (point.mean, point.mean) for point in points]
-    upper = [f"{x:g},{y(end):g}" for x, (_, end) in zip(xs, ranges, strict=True)]
-    lower = [f"{x:g},{y(end):g}" for x, (end, _) in zip(xs, ranges, strict=True)]
-    svg.add("polygon", "band", points=" ".join([*upper, *reversed(lower)]))
     svg.add("line", "axis", x1=left, x2=WIDTH, y1=bottom, y2=bottom)
-    middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
-    svg.add("polyline", "curve", points=middles)
-    figures: list[str] = []
-    for number, (x, point) in enumerate(zip(xs, points, strict=True)):
-        figures.append(f"{point.label}: {decimal(point.mean)} ({interval(point.interval)})")
-        svg.add("circle", "point", figures[-1], cx=x, cy=y(point.mean), r=3)
-        if len(points) <= 8 or not number % 4:
-            svg.write(point.label, x, bottom + 14, "middle")
+    for place, (name, points) in enumerate(curves.items()):
+        step = (WIDTH - left - 10) / max(len(points) - 1, 1)
+        xs = [round(left + number * step, 2) for number in range(len(points))]
+        if not several:
+            ranges = [point.interval or (point.mean, point.mean) for point in points]
+            upper = [f"{x:g},{y(end):g}" for x, (_, end) in zip(xs, ranges, strict=True)]
+            lower = [f"{x:g},{y(end):g}" for x, (end, _) in zip(xs, ranges, strict=True)]
+            svg.add("polygon", "band", points=" ".join([*upper, *reversed(lower)]))
+        middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
+        css = f" c{place % COLOURS}" * several
+        svg.add("polyline", f"curve{css}", points=middles)
+        for number, (x, point) in enumerate(zip(xs, points, strict=True)):
+            figures.append(f"{point.label}: {decimal(point.mean)}")
+            figures[-1] = f"{name}, {figures[-1]}" if several else figures[-1]
+            figures[-1] += f" ({interval(point.interval)})" if point.interval else ""
+            svg.add("circle", f"point{css}", figures[-1], cx=x, cy=y(point.mean), r=3)
+            if not place and (len(points) <= 8 or not number % 4):
+                svg.write(point.label, x, bottom + 14, "middle")
+        if several:
+            svg.write(name, xs[-1] + 6, y(points[-1].mean) + 3)
     svg.write(f"{high:g}", left - 8, top + 4, "end")
     svg.write(f"{low:g}", left - 8, bottom, "end")
     return svg.finish(title, "; ".join(figures))

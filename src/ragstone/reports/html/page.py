@@ -29,6 +29,7 @@ from ragstone.reports.html import charts
 from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
 from ragstone.reports.worst import excerpt
 from ragstone.results.run import Run
+from ragstone.results.systems import LETTERS
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
@@ -145,20 +146,25 @@ def families(metrics: Metrics) -> Mapping[str, Metrics]:
     return found
 
 
-def curves(metrics: Metrics) -> dict[str, Markup]:
-    """Return a chart of the mean by k for each metric that has several."""
-    by_k: dict[str, dict[int, charts.Point]] = {}
+def curves(metrics: Metrics, *more: Metrics) -> dict[str, Markup]:
+    """Return a chart of the mean by k for each metric that has several, with all systems."""
+    by_k: dict[str, dict[str, dict[int, charts.Point]]] = {}
     ranges: dict[str, charts.Ends] = {}
-    for name, figures in metrics.items():
-        if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
-            curve, k = f"{match[1]}@k{match[3]}", match[2]
-            point = charts.Point(k, figures["mean"], figures["interval"])
-            by_k.setdefault(curve, {})[int(k)] = point
-            ranges.setdefault(curve, figures["range"])
+    for letter, system in zip(LETTERS, (metrics, *more), strict=False):
+        for name, figures in system.items():
+            if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
+                curve, k = f"{match[1]}@k{match[3]}", match[2]
+                point = charts.Point(k, figures["mean"], figures["interval"])
+                by_k.setdefault(curve, {}).setdefault(letter, {})[int(k)] = point
+                ranges.setdefault(curve, figures["range"])
     return {
-        name: charts.line([points[k] for k in sorted(points)], ranges[name], title=f"{name} by k")
-        for name, points in by_k.items()
-        if len(points) > 1
+        name: charts.lines(
+            {letter: [points[k] for k in sorted(points)] for letter, points in found.items()},
+            ranges[name],
+            title=f"{name} by k",
+        )
+        for name, found in by_k.items()
+        if len(found["a"]) > 1
     }
 
 
