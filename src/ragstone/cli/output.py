@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -21,9 +21,11 @@ from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
 from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
-from ragstone.reports.markdown import no_commands, report_to_github
+from ragstone.reports.markdown import COMMENT, no_commands, report_to_github, run_as_markdown
 from ragstone.reports.tables import STDOUT, check_table, write_json
 from ragstone.reports.terminal import print_line, print_pairs, print_rows, print_run
+from ragstone.reports.view import Line
+from ragstone.reports.worst import worst_documents
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row
@@ -317,18 +319,51 @@ def call(function: str, *given: object) -> None:
     getattr(load(f"reports.{module}"), name)(*given)
 
 
-def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
+class Baseline(NamedTuple):
+    """A stored run to compare with, and the drops that are accepted; None if none fails."""
+
+    run: Run
+    name: str
+    limits: Mapping[str, float] | None
+
+
+def finish(
+    run: Run,
+    outputs: Outputs,
+    baseline: Baseline | None = None,
+    *,
+    first: bool = False,
+    interrupted: bool = False,
+) -> int:
     """Write the files, print the run, and return the exit code; `first`: none was stored before."""
+    found, findings = None, list[Line]()
+    contents: dict[str, Any] = {}
+    codes = [undecided("; ".join(run.troubles)) if run.troubles else code_of_gates(run)]
+    if baseline and run.rows:
+        reports, names = load("reports.comparison"), (baseline.name, "this run")
+        comparison = load("results.comparison").compare(baseline.run, run, names=names)
+        findings += reports.finding_lines(comparison)
+        try:
+            found = regressions_in(comparison, baseline.limits)
+        except UsageError as error:  # the run is complete, so this is no error of usage
+            codes.append(undecided(str(error)))
+        text = reports.as_markdown(comparison, found)
+        contents["markdown"] = f"{text}\n{run_as_markdown(run, limit=COMMENT - len(text.encode()))}"
+        document = run.to_dict() | {"worst": worst_documents(run)}
+        contents["json"] = document | {"comparison": comparison.to_dict()}
 
     def show(console: Console) -> None:
         if outputs.verbose:
             print_rows(run, console)
         print_run(run, console, first=first, verbose=outputs.verbose)
+        for line in findings:
+            print_line(line, console)
 
-    write_results([run], outputs, show)
+    write_results([run], outputs, show, **contents)
     if interrupted:
         return INTERRUPTED
-    return undecided("; ".join(run.troubles)) if run.troubles else code_of_gates(run)
+    print_verdicts({"": found}, outputs.console)
+    return max(*codes, code_of(found))
 
 
 def undecided(reason: str) -> int:

@@ -112,9 +112,11 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
 class Options(PublicOptions, total=False):
     """The options of an Evaluation: also those of the command line and of integrations.
 
-    `explicit` has the names of the settings that were given; `resume` needs `reports`.
+    `explicit` has the names of the settings that were given; `resume` needs `reports`. With
+    `compared`, the run is compared with another, so it takes no answers of an earlier one.
     """
 
+    compared: bool
     explicit: Collection[str]
     reports: Mapping[str, str]
     tracing: Tracing
@@ -137,7 +139,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "explicit": ((Collection,), "names of settings"),
     "tracing": ((Tracing,), "a Tracing"),
     "executor": ((Executor,), "a concurrent.futures.Executor"),
-    **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
+    **dict.fromkeys(("compared", "fresh", "transcript", "retry_failed"), (bool, "True or False")),
 }
 
 
@@ -418,7 +420,9 @@ class Evaluation:
             raise UsageError("scored rows have their answers; remove scored, or the target")
         is_certain = target is not None and target.is_certain and bool(dataset.source.fingerprint)
         is_named = isinstance(options.get("target", plan.target), str)
-        may_reuse = is_certain and is_named and not plan.gates  # gates judge the system of now
+        # gates and comparisons judge the system of now
+        judges_now = bool(plan.gates) or options.get("compared", False)
+        may_reuse = is_certain and is_named and not judges_now
         reusable = ready.wanted if may_reuse else frozenset[str]()
         recorder, notices = _recorder_of(options, manifest, ready.metrics, reusable)
         if len(recorder.answered) == len(dataset.samples):

@@ -13,7 +13,15 @@ from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, UNUSABLE, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
-from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
+from ragstone.cli.output import (
+    Baseline,
+    Outputs,
+    finish,
+    outputs_of,
+    print_estimate,
+    progress,
+    regression_limits,
+)
 from ragstone.demo.questions import DATASET
 from ragstone.errors import Cause, InputError, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
@@ -59,6 +67,14 @@ GROUPS: Groups = {
         ),
     ),
     "Gates": (*options.GATES, options.CORRECTION[0]),
+    "Comparison": (
+        option(
+            "--baseline",
+            "Compare with a stored run: an id, the start of an id, a tag, or `last`.",
+            metavar="RUN",
+        ),
+        *options.REGRESSION_OPTIONS,
+    ),
     "Results": (*options.RESULTS, options.OTEL),
     "Store": (
         options.store_option(),
@@ -91,8 +107,9 @@ Help: ragstone help, or ragstone help COMMAND"""
     params=[click.Argument(["data"], required=False), options.HELP_ALL],
     groups=GROUPS,
     epilog="Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
-    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
-    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted.",
+    "Exit codes: 0 success; 1 a gate or a promptfoo test failed, or a regression with "
+    "--fail-on-regression; 2 usage, input or API key error; 3 too many failures, over budget, or "
+    "an undecided gate; 130 interrupted.",
 )
 def command(**given: Any) -> None:
     """Evaluate a RAG system, or saved answers.
@@ -106,7 +123,7 @@ def command(**given: Any) -> None:
     \b
     ragstone run data.xlsx --metric hit recall --k 5
     ragstone run data.xlsx -m all --api-url http://localhost:8000 --fail-under hit=80%
-    ragstone run answers.jsonl -m faithfulness --rows rows.jsonl
+    ragstone run data.xlsx --api-url http://localhost:8000 --baseline main --fail-on-regression
     ragstone run answers.jsonl -m faithfulness --model gpt-4o-mini --dry-run
     ragstone run answers.jsonl -m faithfulness --preset deepeval --max-cost 2
     ragstone run --qrels qrels.txt --ranking bm25.run     (see ragstone rank --help)
@@ -151,6 +168,7 @@ def run_evaluation(given: Given) -> int:
     read = [name for name in files if name is not None and Path(name).is_file()]
     outputs.check(data, *read, *options.store_files(place))
     explicit = options.typed_settings(given).keys()
+    baseline = _baseline_of(given, place)
     if given["dry_run"]:
         rows = tests.dataset if tests else data
         with outputs.quiet():
@@ -158,15 +176,29 @@ def run_evaluation(given: Given) -> int:
         print_estimate(estimated, Console(highlight=False))
         return 0
     with options.tracing_of(given["otel"]) as tracing:
-        storing: StoreOptions = {}
+        storing: Options = {}
         if not given["no_store"]:
             storing = {"store": place or True, "fresh": given["fresh"]}
             storing["transcript"] = not given["no_transcript"]
+            storing["compared"] = baseline is not None
         elif given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
-        return evaluated(
-            tests or data, plan, outputs, **storing, explicit=explicit, tracing=tracing
-        )
+        made: Options = {**storing, "explicit": explicit, "tracing": tracing}
+        return evaluated(tests or data, plan, outputs, baseline, **made)
+
+
+def _baseline_of(given: Given, place: "str | Path | None") -> Baseline | None:
+    """Return the run to compare with, found before the first call; None if none is named."""
+    limits = regression_limits(given)
+    if given["baseline"] is None:
+        if limits:
+            raise UsageError("--fail-on-regression: name the run to compare with: --baseline RUN")
+        return None
+    if given["no_store"]:
+        raise UsageError("--baseline: the run is compared with a stored one; remove --no-store")
+    with open_store(None if place is None else str(place), reading=True) as store:
+        info = store.info(load("store").find_run(store, given["baseline"]))
+        return Baseline(store.load(info.id), info.tag or given["baseline"], limits)
 
 
 def _plan_of_tests(tests: promptfoo.Configuration, file: str, given: Given, config: Config) -> Plan:
@@ -204,6 +236,7 @@ def evaluated(
     data: str | Path | promptfoo.Configuration,
     plan: Plan,
     outputs: Outputs,
+    baseline: Baseline | None = None,
     /,
     **given: Unpack[Options],
 ) -> int:
@@ -222,7 +255,8 @@ def evaluated(
     if isinstance(data, promptfoo.Configuration):
         run = promptfoo.with_failed_tests(run, data)
     store = given.get("store")
-    code = finish(run, outputs, first=_is_first(store), interrupted=interrupted)
+    first = _is_first(store)
+    code = finish(run, outputs, baseline, first=first, interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and store:
         run_id = run.manifest.run_id
         name = str(getattr(store, "name", store))  # an open store, or its location
