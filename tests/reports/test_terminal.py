@@ -1,5 +1,4 @@
 import io
-import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +11,6 @@ from rich.console import Console
 from tests.cases import count_scores, each_case
 
 from ragstone import evaluate
-from ragstone.metrics import get
 from ragstone.reports.terminal import (
     ASCII_BARS,
     BAR_CELLS,
@@ -21,11 +19,13 @@ from ragstone.reports.terminal import (
     bar_style,
     print_rows,
     print_run,
+    print_runs,
 )
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
+from ragstone.store import RunInfo
 from ragstone.types.gate import Gate
-from ragstone.types.score import MetricInfo, Score, Summary
+from ragstone.types.score import Score, Summary
 
 MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]
@@ -302,9 +302,7 @@ def test_markup_is_shown_as_written(hostile_run: Callable[[str], Run], text: str
     assert shown(print_rows, hostile_run(text)).startswith(f"{text}  {text}\n")
 
 
-UNIT = get("hit@5").described
-GRADE = UNIT.model_copy(update={"low": 1.0, "high": 5.0})
-ENDLESS = UNIT.model_copy(update={"high": math.inf})
+UNIT, GRADE = (0.0, 1.0), (1.0, 5.0)
 
 
 def summary(mean: float | None, ends: tuple[float, float] | None) -> Summary:
@@ -313,7 +311,7 @@ def summary(mean: float | None, ends: tuple[float, float] | None) -> Summary:
 
 
 @each_case(
-    ("mean", "ends", "info", "drawn", "plain"),
+    ("mean", "ends", "scale", "drawn", "plain"),
     [
         (0.25, (0.01, 0.89), UNIT, "├█──────┤·", "[#------]."),
         (0.88, (0.84, 0.92), UNIT, "████████├┤", "########[]"),
@@ -326,14 +324,18 @@ def summary(mean: float | None, ends: tuple[float, float] | None) -> Summary:
         (3.0, (2.0, 4.0), GRADE, "██├██──┤··", "##[##--].."),
         (7.0, (6.0, 8.0), GRADE, "█████████│", "#########|"),
         (None, None, UNIT, "", ""),
-        (0.5, (0.4, 0.6), ENDLESS, "", ""),
+        (0.5, (0.4, 0.6), None, "", ""),
     ],
 )
 def test_a_bar_reaches_to_the_mean_and_has_the_intervals_ends_marked(
-    mean: float | None, ends: tuple[float, float] | None, info: MetricInfo, drawn: str, plain: str
+    mean: float | None,
+    ends: tuple[float, float] | None,
+    scale: tuple[float, float] | None,
+    drawn: str,
+    plain: str,
 ) -> None:
-    seen = bar(summary(mean, ends), info)
-    assert bar(summary(mean, ends), info, ASCII_BARS) == plain
+    seen = bar(summary(mean, ends), scale)
+    assert bar(summary(mean, ends), scale, ASCII_BARS) == plain
     assert len(plain) in (0, BAR_CELLS)
     assert seen == drawn
 
@@ -356,3 +358,36 @@ def test_any_scores_make_a_whole_bar() -> None:
 )
 def test_a_terminal_gets_signs_that_it_can_show(encoding: str, signs: object) -> None:
     assert bar_style(encoding) is signs
+
+
+def test_a_list_of_runs_has_their_gates_and_sentences_in_two_lines_each(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    def info(passed: bool | None, *, sentence: str = "3 of 9 answers are wrong.") -> RunInfo:
+        run = make_run(manifest={"run_id": f"gates-{passed}"})
+        summary = {**run.to_dict(), "gates": [{"passed": passed}], "troubles": []}
+        summary["verdict"] = {"sentence": sentence}
+        manifest = run.manifest
+        return RunInfo(
+            *(
+                manifest.run_id,
+                *[manifest.started_at] * 2,
+                None,
+                "",
+                manifest,
+                run.metrics,
+                {},
+                summary,
+            ),
+            *(None, True, 4),
+        )
+
+    infos = [info(True), info(False), info(None, sentence="")]
+    lines = shown(print_runs, infos).splitlines()
+    assert [line.split("  ")[3] for line in lines[::2]] == [
+        "gates passed", "gates failed", "gates undecided"
+    ]  # fmt: skip
+    assert (
+        lines[3] == "  qr.xlsx, localhost:8000, offline, 1 score failed: 3 of 9 answers are wrong."
+    )
+    assert lines[5].endswith("hit@5 0.5000, f1@5 0.2000, faithfulness 0.2500")

@@ -35,7 +35,7 @@ from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
 from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.questions import ExtractClaims, VerifyClaims
-from ragstone.types.score import MetricInfo, State, Summary
+from ragstone.types.score import State, Summary
 
 if TYPE_CHECKING:  # a run without a store does not import one
     from ragstone.store import RunInfo
@@ -292,7 +292,7 @@ def _print_scores(run: Run, console: Console) -> None:
             cells[0].stylize("bold")
             cells[1].stylize("bold")
             cells[failed].stylize("red" if summary.failed else "")
-            drawn = Text(bar(summary, run.metrics[name], style), "cyan")
+            drawn = Text(bar(summary, view.scale(run, name), style), "cyan")
             rows.append(GridRow((*cells[:3], drawn, *cells[3:])))
         figures = frozenset(heads[1:])
         heads = (*heads[:3], "", *heads[3:])
@@ -315,12 +315,13 @@ def bar_style(encoding: str) -> str:
     return UNICODE_BARS
 
 
-def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
-    if summary.mean is None or not 0 < info.high - info.low < math.inf:
+def bar(summary: Summary, ends: tuple[float, float] | None, style: str = UNICODE_BARS) -> str:
+    if summary.mean is None or ends is None:
         return ""
+    low, high = ends
 
     def position(value: float) -> float:
-        share = (value - info.low) / (info.high - info.low)
+        share = (value - low) / (high - low)
         return round(min(max(share, 0.0), 1.0) * BAR_CELLS, 9)  # 0.1 is not exact in binary
 
     full, line, empty, start, end, both = style
@@ -357,9 +358,27 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
         "failed": failed,
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
+        "gates": gate_state(info),
+        "verdict": _sentence(info),
         "metrics": means,
         "corrected": corrected,
     }
+
+
+def gate_state(info: "RunInfo") -> str | None:
+    """Return whether a stored run passed; None without gates and troubles."""
+    summary = cast("Mapping[str, Any]", info.summary or {})
+    passed = [gate["passed"] for gate in summary.get("gates", ())]
+    if False in passed or summary.get("failed_tests"):
+        return "failed"
+    if None in passed or summary.get("troubles"):
+        return "undecided"
+    return "passed" if passed else None
+
+
+def _sentence(info: "RunInfo") -> str | None:
+    verdict = cast("Mapping[str, Any]", (info.summary or {}).get("verdict", {}))
+    return verdict.get("sentence") or None
 
 
 def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
@@ -385,8 +404,14 @@ def print_runs(
             progress = f"{state} {info.rows:,}/{info.manifest.source.rows:,}"
         if info.damage:
             progress = f"damaged, {progress}"
+        state, tones = gate_state(info), {"passed": Tone.GOOD, "failed": Tone.BAD}
         parts = [info.id, _minute(info.started_at), progress, *([info.tag] if info.tag else [])]
-        first = Text("  ").join(printable(part, console) for part in parts)
+        words = [printable(part, console) for part in parts]
+        if state:
+            words.append(
+                printable(f"gates {state}", console, STYLES[tones.get(state, Tone.WARNING)])
+            )
+        first = Text("  ").join(words)
         first.stylize("bold", 0, len(info.id))
         console.print(first, no_wrap=True, overflow="ellipsis")
         second = printable(_names_and_means(info, console.width - 2), console, "dim")
@@ -407,6 +432,8 @@ def _names_and_means(info: "RunInfo", width: int) -> str:
             words.append("rescored")
         if failed:
             words.append(f"{count(failed, 'score')} failed")
+        if sentence := _sentence(info):
+            return f"{', '.join(words)}: {sentence}"
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
             text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")
