@@ -94,5 +94,5 @@ def test_a_rescored_run_has_the_recorded_latency_and_truths(run: Run) -> None:
 
 
 def test_a_page_has_truths_once(run: Run) -> None:
-    found = sample_document(run.rows[0], {})
+    found = sample_document(run.rows[0])
     assert json.dumps(found).count("It weighs 180 g.") == 2  # the context and the transcript

@@ -390,4 +390,4 @@ def test_a_list_of_runs_has_their_gates_and_sentences_in_two_lines_each(
     assert (
         lines[3] == "  qr.xlsx, localhost:8000, offline, 1 score failed: 3 of 9 answers are wrong."
     )
-    assert lines[5].endswith("hit@5 0.5000, f1@5 0.2000, faithfulness 0.2500")
+    assert lines[5].endswith("hit@5 0.6667, f1@5 0.1905, faithfulness 0.2500")

@@ -71,11 +71,11 @@ def test_the_faithfulness_sheet_beside_it_shows_the_contexts(tmp_path: Path) -> 
 
 def test_a_sample_in_html_and_the_viewer_has_the_graded_texts() -> None:
     row = evaluated("context_precision", "faithfulness").rows[0]
-    found = sample_document(row, {})
+    found = sample_document(row)
     reads = {name: score["reads"] for name, score in found["scores"].items()}  # type: ignore[attr-defined]
     assert reads == {"context_precision": "ranking", "faithfulness": "contexts"}
     assert [each["text"] for each in found["ranking_texts"]] == ["Searched one.", "Searched two."]  # type: ignore[attr-defined]
-    bare = sample_document(evaluated("faithfulness").rows[0], {})
+    bare = sample_document(evaluated("faithfulness").rows[0])
     assert bare["ranking_texts"] == []  # no metric read them
 
 

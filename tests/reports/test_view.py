@@ -296,7 +296,7 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
             "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
             "Markdown": run_as_markdown(run),
             "HTML": render("run.html", **page_context(run)),
-            "sample": sample_document(run.rows[0], {})["scores"]["faithfulness"]["cause"],  # type: ignore[index]
+            "sample": sample_document(run.rows[0])["scores"]["faithfulness"]["cause"],  # type: ignore[index]
             "workbook": dict(zip(head, cells, strict=True))["cause"],
         }
         assert [report for report, text in texts.items() if name not in text] == []  # type: ignore[operator]

@@ -8,7 +8,7 @@ from itertools import islice, zip_longest
 
 from ragstone._internal.concurrency import in_thread, run_sync
 from ragstone._internal.fields import metric_name
-from ragstone.errors import QuestionNotSupportedError, RagstoneError, UnknownNameError, UsageError
+from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import VERSION, Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
@@ -19,13 +19,10 @@ from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete
 from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import Gate
-from ragstone.types.policy import POLICIES, get_policy
+from ragstone.types.policy import get_policy
 from ragstone.types.reply import Reply
 from ragstone.types.row import TEST_FAILED, LazyRows, Row
 from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
-from ragstone.types.score import MetricInfo, Score
-
-PolicyScores = Mapping[str, Mapping[str, Score]]  # metric -> policy -> the score under it
 
 
 class CannotRescoreError(UsageError):
@@ -252,31 +249,3 @@ def _rescore(
         }
         raise CannotRescoreError(why, place=f"run {was.run_id}")
     return replace(recorder.run(partial=run.partial, stopped=run.stopped), rows=rows)
-
-
-def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> list[PolicyScores]:
-    """Score rows under every policy; those that were stored without transcript have no scores."""
-    variants: dict[str, dict[str, Metric]] = {}
-    for name, info in metrics.items():
-        with suppress(RagstoneError):  # a metric that is not loaded
-            if info.policy and isinstance(metric := get(name), ClaimMetric):
-                bare = replace(metric, include_reason=False)
-                variants[name] = {policy: replace(bare, policy=policy) for policy in POLICIES}
-    every = [metric for policies in variants.values() for metric in policies.values()]
-
-    async def score(row: Row) -> PolicyScores:
-        if not variants or not _has_transcript(row):
-            return {}
-        try:
-            again = await rescore_row(row, every)
-        except QuestionNotSupportedError:
-            return {}
-        return {
-            name: {policy: again.scores[str(metric)] for policy, metric in policies.items()}
-            for name, policies in variants.items()
-        }
-
-    async def score_all() -> list[PolicyScores]:
-        return [await score(row) for row in rows]
-
-    return run_sync(score_all)

@@ -254,15 +254,6 @@ def partial_notice(run: Run) -> str:
     return f"the run stopped early{why}; {len(run.rows):,} of {rows} evaluated"
 
 
-def notices(run: Run) -> Iterator[Line]:
-    if run.partial:
-        yield Line(partial_notice(run), Tone.BAD)
-    elif run.stopped:
-        yield Line(f"{run.stopped}: some answers are missing", Tone.BAD)
-    for words in (*run.too_much_failed, *filter(None, [run.failed_tests])):
-        yield Line(words, Tone.BAD)
-
-
 def decisions(run: Run, names: Collection[str] | None = None) -> Iterator[Line]:
     """Return the means that people's labels correct (of `names` only), and all gates."""
     summaries = run.summary()

@@ -1,16 +1,18 @@
+import gzip
 import json
+from base64 import b64decode
 from dataclasses import replace
 
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.evaluation.rescore import policy_scores
-from ragstone.metrics import get
 from ragstone.reports.html.page import (
     claim_sources,
+    embed_samples,
     sample_document,
     sample_summary,
 )
+from ragstone.results.outcomes import Found, Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts
 from ragstone.types.reply import Failure
@@ -30,6 +32,17 @@ def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None
     }  # fmt: skip
 
 
+def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
+    rows = [replace(judged.rows[0], index=place) for place in (3, 8)]
+    run = replace(judged, rows=rows, known_counts=None)
+    *_, (_, packed) = embed_samples(run, run.verdict)
+    listed = json.loads(gzip.decompress(b64decode(packed)))
+    assert [(each["place"], each["outcome"], each["found"]) for each in listed] == [
+        (place, "wrong", "found") for place in (3, 8)
+    ]
+    assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == [3, 8]
+
+
 def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:
     row = judged.rows[0]
     sample = row.sample.model_copy(update={"tags": {"page": 3, "new": True, "by": None}})
@@ -38,7 +51,7 @@ def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:
 
 def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
     (row,) = judged.rows
-    told = sample_document(row, {})
+    told = sample_document(row)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert told["response"] == row.sample.response
     assert told["ranking"] == ["3"]
@@ -48,44 +61,14 @@ def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
 
 
 def test_each_claim_says_of_which_text_it_is(judged: Run) -> None:
-    claims = sample_document(judged.rows[0], {})["scores"]["faithfulness"]["claims"]  # type: ignore[index]
+    claims = sample_document(judged.rows[0])["scores"]["faithfulness"]["claims"]  # type: ignore[index]
     assert [each["of"] for each in claims] == ["response"] * 3
-
-
-def test_policies_stand_side_by_side(judged: Run) -> None:
-    sides = policy_scores(judged.rows, judged.metrics)[0]
-    told = sample_document(judged.rows[0], sides)["policies"]["faithfulness"]  # type: ignore[index]
-    assert told["expected"]["value"] is None, "the judge has no confidences"
-    values = {name: each["value"] for name, each in told.items() if name != "expected"}
-    assert {name: round(value, 2) for name, value in values.items()} == {
-        "strict": 0.33, "weighted": 0.0, "ragas": 0.33, "deepeval": 0.67, "ragaliq": 0.33,
-        "promptfoo-plan": 0.33, "promptfoo": 0.33,
-    }  # fmt: skip
-    assert told["deepeval"]["passed"] is True
-    assert told["ragaliq"]["passed"] is False
-
-
-def test_metrics_without_a_policy_and_unknown_ones_have_none_side_by_side(judged: Run) -> None:
-    ranked = {"hit@5": judged.metrics["hit@5"]}
-    strange = {"ours": get("faithfulness").described.model_copy(update={"name": "ours"})}
-    for metrics in (ranked, strange):
-        assert policy_scores(judged.rows, metrics) == [{}]
-
-
-def test_a_row_without_its_judges_answers_has_no_policies(judged: Run) -> None:
-    (row,) = judged.rows
-    silent = [
-        replace(each, outcome=replace(each.outcome, value=None))  # type: ignore[type-var]
-        for each in row.exchanges
-    ]
-    without = [replace(row, exchanges=tuple(silent)), replace(row, exchanges=())]
-    assert policy_scores(without, judged.metrics) == [{}, {}]
 
 
 def test_a_failed_question_tells_its_cause(judged: Run) -> None:
     (row,) = judged.rows
     late = replace(row.exchanges[0], outcome=Failure(Cause.TIMEOUT, "no answer within 30 s"))
-    (told,) = sample_document(replace(row, exchanges=(late,)), {})["transcript"]  # type: ignore[misc]
+    (told,) = sample_document(replace(row, exchanges=(late,)))["transcript"]  # type: ignore[misc]
     assert told["failure"] == {"cause": "timed out", "message": "no answer within 30 s"}
     assert told["value"] is None
 
@@ -94,15 +77,13 @@ def test_what_a_model_wrote_is_told_once(judged: Run) -> None:
     (row,) = judged.rows
     exchange = row.exchanges[0]
     written = replace(exchange, outcome=replace(exchange.outcome, raw="{}"))  # type: ignore[type-var]
-    (told,) = sample_document(replace(row, exchanges=(written,)), {})["transcript"]  # type: ignore[misc]
+    (told,) = sample_document(replace(row, exchanges=(written,)))["transcript"]  # type: ignore[misc]
     assert (told["raw"], told["value"]) == ("{}", None)
 
 
 def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     sample = judged.rows[0].sample.model_validate({"id": "bare", "query": "Why?"})
-    told = sample_document(
-        Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}), {}
-    )
+    told = sample_document(Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}))
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
     assert told["failures"] == {"response": "timed out: late"}
 
@@ -147,5 +128,5 @@ def test_each_claim_is_of_the_text_that_its_check_reads(
 def test_the_accepted_answer_that_fits_is_the_reference(judged: Run) -> None:
     row = judged.rows[0]
     sample = row.sample.model_copy(update={"reference": ("never", "20 hours")})
-    told = sample_document(replace(row, sample=sample), {})
+    told = sample_document(replace(row, sample=sample))
     assert (told["reference"], told["accepted_answers"]) == ("20 hours", ["never", "20 hours"])

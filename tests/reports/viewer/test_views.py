@@ -31,7 +31,7 @@ def test_the_first_page_lists_the_runs_newest_first(served) -> None:
     assert "6 of 12 answers make a claim that the contexts do not support" in text
     assert text.count('<svg class="spark"') == 2, "the first run has no other before it"
     checked = re.findall(r'name="(.)" value="(.*?)" required checked', text)
-    assert checked == [("B", "run-b"), ("A", "run-a")]
+    assert checked == [("b", "run-b"), ("a", "run-a")]
 
 
 def test_a_run_whose_gates_failed_does_not_look_green_and_only_its_data_set_is_compared(
@@ -52,7 +52,7 @@ def test_a_run_whose_gates_failed_does_not_look_green_and_only_its_data_set_is_c
     states = re.findall(r'<p class="state"><span class="badge (\w+)"><[^>]*>.</span> (\w+)', text)
     assert states == [("good", "passed"), ("good", "passed"), ("bad", "failed")]
     checked = re.findall(r'name="(.)" value="(.*?)" required checked', text)
-    assert checked == [("B", "good"), ("A", "bad")]
+    assert checked == [("b", "good"), ("a", "bad")]
 
 
 def test_only_so_many_runs_are_listed_as_asked(served) -> None:

@@ -21,7 +21,6 @@ from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.errors import RagstoneError
-from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports import format as formats
@@ -211,7 +210,7 @@ def sample_summary(row: Row, cell: Cell | None = None) -> dict[str, object]:
     }
 
 
-def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
+def sample_document(row: Row) -> dict[str, object]:
     fields, sample = row.to_dict(), row.sample
     keys = "query response reference reference_claims relevance notes blame usage".split()
     scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
@@ -231,13 +230,6 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
             for name, why in row.failures.items()
         },
         "scores": scores,
-        "policies": {
-            name: {
-                policy: {"state": score.state.value, "value": score.value, "passed": score.passed}
-                for policy, score in scores.items()
-            }
-            for name, scores in policies.items()
-        },
         "transcript": list(map(_exchange_document, row.exchanges)),
     }
     return cast("dict[str, object]", formats.finite(document))
@@ -309,8 +301,7 @@ def embed_samples(run: Run, verdict: Verdict) -> Iterator[tuple[int | None, str]
     rows, listing = iter(run.rows), list[dict[str, object]]()
     cells = {place: cell for cell in verdict.cells for place in cell.rows}
     for number, chunk in enumerate(iter(lambda: list(islice(rows, CHUNK)), [])):
-        scores = policy_scores(chunk, run.metrics)
-        yield number, _packed(list(map(sample_document, chunk, scores)))
+        yield number, _packed(list(map(sample_document, chunk)))
         listing += (sample_summary(row, cells.get(row.index)) for row in chunk)
     yield None, _packed(listing)
 

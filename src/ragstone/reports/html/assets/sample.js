@@ -12,7 +12,6 @@ function samplePage(row, outcome) {
     readingPart(row),
     rankingPart(row),
     scoresPart(row),
-    policiesPart(row),
     blamePart(row),
     notesPart(row),
     transcriptPart(row),
@@ -279,21 +278,6 @@ function scoresPart(row) {
 
 function formatFigure(value) {
   return typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value ?? "–");
-}
-
-function policiesPart(row) {
-  const names = Object.keys(row.policies).filter((name) => Object.keys(row.policies[name]).length);
-  if (!names.length) return null;
-  const policies = Object.keys(row.policies[names[0]]);
-  const rows = names.map((name) => [
-    name,
-    ...policies.map((policy) => scoreCell(row.policies[name][policy])),
-  ]);
-  return part(
-    "Other policies",
-    element("p", { class: "muted" }, "The same verdicts scored under each policy; no calls were made."),
-    dataTable(["Metric", ...policies], rows, "Policies side by side"),
-  );
 }
 
 function blamePart(row) {
