@@ -32,6 +32,7 @@ from ragstone.reports.view import (
     GridRow,
     Line,
     Tone,
+    decisions,
     details,
     finding,
     metric_lines,
@@ -164,7 +165,11 @@ def run_html(run: Run) -> str:
     about = f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}"
     words = " ".join(filter(None, (finding(run), run.verdict.advice)))
     return _render(
-        [line for line in (status(run), *details(run)) if line and (line.tone is not Tone.PLAIN)],
+        [
+            line
+            for line in (status(run), *decisions(run), *details(run))
+            if line and line.tone is not Tone.PLAIN and line.label != "Gate"
+        ],
         [outcome_grid(run), Grid(heads, tuple(rows), frozenset({"mean"}))],
         samples,
         title=_cut(words, 4 * MAX_TEXT) or about,
