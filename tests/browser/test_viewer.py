@@ -62,7 +62,7 @@ async def test_a_run_takes_one_low_row_of_the_list(browse: Browse, viewed: Viewe
     for place in range(2):
         assert (await rows.nth(place).bounding_box())["height"] <= 60
     await expect(rows.first.locator("svg.spark")).to_be_visible()
-    await expect(rows.first.locator(".said")).to_contain_text("of 59 answers make a claim")
+    await expect(rows.first.locator(".sentence")).to_contain_text("of 59 answers make a claim")
 
 
 async def test_two_runs_are_chosen_and_compared(browse: Browse, viewed: Viewed) -> None:

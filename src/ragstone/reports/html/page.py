@@ -151,7 +151,7 @@ def by_cutoff(names: Iterable[str]) -> dict[str, dict[int | None, str]]:
 
 
 def metric_notes(run: Run) -> dict[str, str]:
-    """Return what is to be said of each metric's means, by its name without k."""
+    """Return the notes on each metric's means, by its name without k."""
     notes = {str(row.cells[0]): str(row.cells[-1]) for row in metric_lines(run)}
     return {
         base: "; ".join(dict.fromkeys(notes[name] for name in names.values() if notes[name]))
