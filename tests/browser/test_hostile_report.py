@@ -70,7 +70,7 @@ async def test_texts_from_outside_run_nothing_and_are_shown(browse: Browse, tmp_
     write_html(evaluated(list(HOSTILE)), tmp_path / "report.html")
     page = await browse((tmp_path / "report.html").as_uri())
     await expect(page.locator("#rows-table tbody tr")).to_have_count(len(HOSTILE))
-    await expect(page.locator(".facts.details")).to_contain_text(
+    await expect(page.locator("#provenance .facts")).to_contain_text(
         "<script>document.title = 'run'</script>"
     )
     for place, shown in enumerate(HOSTILE.values()):

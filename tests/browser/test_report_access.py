@@ -34,11 +34,11 @@ async def test_a_phone_scrolls_no_page_sideways(browse: Browse, report: Path, pl
     assert await page.evaluate("document.documentElement.scrollWidth") <= 380
 
 
-async def test_the_first_screen_of_a_phone_shows_scores_and_hides_how_they_were_made(
+async def test_the_first_screen_of_a_phone_shows_the_verdict_and_hides_how_they_were_made(
     browse: Browse, report: Path
 ) -> None:
     page = await browse(report.as_uri(), width=380)
-    box = await page.locator(".card .figure strong").first.bounding_box()
+    box = await page.locator("table.outcomes").bounding_box()
     assert box["y"] + box["height"] < 800
     await expect(page.locator("#provenance dl")).to_be_hidden()
     await page.locator("#provenance summary").click()

@@ -24,10 +24,10 @@ async def test_the_overview_and_the_first_page_of_samples_are_shown(browse: Brow
     page = await browse(report.as_uri())
     await expect(page.locator("#count")).to_have_text("60 samples")
     await expect(page.locator(ROWS)).to_have_count(50)
-    mean = page.locator('.card[data-metric="faithfulness"] strong').first
+    mean = page.locator("table.metrics tr", has_text="faithfulness").locator("strong")
     await expect(mean).to_have_text("0.67")
     await expect(mean.locator("span")).to_have_attribute("title", "0.6695")
-    await expect(page.locator("svg.histogram")).to_have_count(2)
+    await expect(page.locator("svg.histogram")).to_have_count(0)
     await expect(page.locator("#waiting")).to_be_hidden()
     await page.locator('#pager [data-step="1"]').click()
     await expect(page.locator(ROWS)).to_have_count(10)
@@ -58,6 +58,35 @@ async def test_samples_are_filtered(
         await page.locator(f'#filters [name="{name}"]').fill(value)
     await expect(page.locator("#count")).to_have_text(f"{matched} of 60 samples match")
     await expect(page.locator(ROWS)).to_have_count(matched)
+
+
+async def test_a_cell_of_the_outcomes_leads_to_exactly_its_samples(
+    browse: Browse, report: Path
+) -> None:
+    page = await browse(report.as_uri())
+    cell = page.locator('table.outcomes a[href="#outcome=wrong&found=found"]')
+    number = await cell.inner_text()
+    await cell.click()
+    await expect(page.locator("#count")).to_have_text(f"{number} of 60 samples match")
+    await expect(page.locator(ROWS).filter(has_text="not supported, found")).to_have_count(
+        int(number)
+    )
+    await expect(page.locator("#samples")).to_be_in_viewport()
+    await page.locator(f"{ROWS} a").first.click()
+    await expect(page.locator("#sample .badge").first).to_have_text("✗ not supported, found")
+    await page.go_back()
+    await expect(page.locator("#count")).to_have_text(f"{number} of 60 samples match")
+    await page.locator('table.slices a[href="#tag=kind&value=odd"]').click()
+    await expect(page.locator("#count")).to_have_text("30 of 60 samples match")
+
+
+async def test_samples_are_sorted_by_outcome(browse: Browse, report: Path) -> None:
+    page = await browse(f"{report.as_uri()}#metric=hit@5&high=0")
+    await expect(page.locator("#count")).to_have_text("29 of 60 samples match")
+    await page.locator('button[data-sort=":outcome"]').click()
+    await expect(page.locator(f"{ROWS} .badge").first).to_have_text("✗ not supported, not found")
+    await page.locator('button[data-sort=":outcome"]').click()
+    await expect(page.locator(f"{ROWS} .badge").first).to_have_text("✓ supported, not found")
 
 
 async def test_filters_that_nothing_matches_can_be_cleared(browse: Browse, report: Path) -> None:
@@ -135,7 +164,7 @@ async def test_on_paper_the_overview_stands_without_its_controls(
     await expect(page.locator("#filters")).to_be_visible()
     await page.emulate_media(media="print")
     await expect(page.locator("#filters")).to_be_hidden()
-    await expect(page.locator(".card").first).to_be_visible()
+    await expect(page.locator("table.metrics")).to_be_visible()
     assert (await page.pdf()).startswith(b"%PDF")
 
 
@@ -155,10 +184,10 @@ async def test_a_damaged_block_is_told_in_words(
     start = f'<script type="application/gzip" {block}'
     page = await browse(without(report, start, skip=100, most=20) + place)
     await expect(page.locator("#trouble")).to_contain_text("are damaged or truncated")
-    await expect(page.locator(".card").first).to_be_visible()
+    await expect(page.locator("table.metrics")).to_be_visible()
 
 
 async def test_a_file_that_was_cut_short_is_told_in_words(browse: Browse, report: Path) -> None:
     page = await browse(without(report, '<script type="application/gzip"', skip=100))
     await expect(page.locator("#waiting")).to_contain_text("copy it again")
-    await expect(page.locator(".card").first).to_be_visible()
+    await expect(page.locator("table.metrics")).to_be_visible()

@@ -117,6 +117,13 @@ async def test_what_else_is_known_stands_below(browse: Browse, report: Path) -> 
     )
 
 
+async def test_a_relevant_document_is_marked_in_the_contexts(browse: Browse, report: Path) -> None:
+    page = await browse(f"{report.as_uri()}#sample=1")
+    badges = page.locator(".context .badge")
+    await expect(badges).to_have_text(["✓ relevant"])
+    await expect(page.locator('.context[data-context="0"] .badge')).to_have_count(1)
+
+
 async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: Path) -> None:
     page = await browse(f"{report.as_uri()}#sample=7")
     await expect(page.locator("#transcript")).to_be_visible()
@@ -152,4 +159,5 @@ async def test_the_ranking_is_shown_with_its_grades_if_its_texts_were_graded(
     await expect(page.locator("#contexts-title")).to_have_text("Ranking")
     await expect(page.locator(".context .text")).to_have_text(["Searched one.", "Searched two."])
     badges = page.locator(".context .badge")
-    await expect(badges).to_have_text([re.compile("not relevant$"), re.compile("✓ relevant$")])
+    words = "judged not relevant$", "✓ judged relevant$"
+    await expect(badges).to_have_text(list(map(re.compile, words)))

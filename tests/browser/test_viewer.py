@@ -53,7 +53,16 @@ async def test_the_list_of_runs_leads_to_a_run(browse: Browse, viewed: Viewed) -
     await page.get_by_role("link", name="before").click()
     await expect(page).to_have_url(viewed.run)
     await expect(page.locator("#count")).to_have_text("60 samples")
-    await expect(page.locator(".card.metric")).to_have_count(2)
+    await expect(page.locator("table.metrics tbody tr")).to_have_count(2)
+
+
+async def test_a_run_takes_one_low_row_of_the_list(browse: Browse, viewed: Viewed) -> None:
+    page = await browse(viewed.url)
+    rows = page.locator("[data-run]")
+    for place in range(2):
+        assert (await rows.nth(place).bounding_box())["height"] <= 60
+    await expect(rows.first.locator("svg.spark")).to_be_visible()
+    await expect(rows.first.locator(".sentence")).to_contain_text("of 59 answers make a claim")
 
 
 async def test_two_runs_are_chosen_and_compared(browse: Browse, viewed: Viewed) -> None:
@@ -131,13 +140,13 @@ async def test_the_page_of_a_run_in_progress_shows_more_when_it_is_reloaded(
                 await writer.put(run.rows[0])
                 await asyncio.sleep(0.5)
                 page = await browse(f"{url}/runs/{run_id}")
-                await expect(page.locator(".notice").first).to_contain_text("run is in progress")
+                await expect(page.locator(".status")).to_contain_text("run is in progress")
                 await expect(page.locator("#count")).to_have_text("1 sample")
                 for row in run.rows[1:]:
                     await writer.put(row)
             await page.reload()
             await expect(page.locator("#count")).to_have_text("60 samples")
-            await expect(page.locator(".card.metric")).to_have_count(2)
+            await expect(page.locator("table.metrics tbody tr")).to_have_count(2)
             await page.close()
 
 

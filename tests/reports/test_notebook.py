@@ -169,7 +169,7 @@ def test_a_run_is_displayed_with_intervals_gates_and_the_worst_samples(make_run:
     text = " ".join(html.fromstring(found).text_content().split())
     for words in (
         "4 rows of qr.xlsx",
-        "gate FAILED: faithfulness 0.2500 is not >= 0.8",
+        "✗ 1 of 1 gate failed: faithfulness 0.2500 is not >= 0.8",
         "Worst by faithfulness",
         "contradicted: It charges in 60 minutes. (The context says 75 minutes.)",
     ):
@@ -178,9 +178,22 @@ def test_a_run_is_displayed_with_intervals_gates_and_the_worst_samples(make_run:
         row.findtext("th"): [cell.text for cell in row.findall("td")]
         for row in html.fromstring(found).iter("tr")
     }
-    assert cells["faithfulness"][0] == "0.2500"
-    assert cells["faithfulness"][-3:] == ["2", "1", "1"]  # scored, undefined, failed
-    assert found.count('<svg class="gauge"') == 3
+    assert cells["faithfulness"][0] == "0.25"
+    assert cells["faithfulness"][-1] == "2 of 4 rows, 1 failed"
+    assert found.count('<svg class="gauge"') == 2, "f1@5 cannot reach 1"
+
+
+def test_a_notebook_shows_the_verdict_then_the_outcomes_then_the_metrics(make_run: MakeRun) -> None:
+    rows = [
+        ragstone.Row(
+            n, sample(n, contexts=[{"id": found, "text": "a"}]), scores={"exact_match": score}
+        )
+        for n, (found, score) in enumerate([("3", Score.scored(1)), ("5", Score.scored(0))] * 3)
+    ]
+    found = make_run(rows, names=["exact_match"])._repr_html_()
+    text = " ".join(html.fromstring(found).text_content().split())
+    sentence = "3 of 6 answers are wrong (50%, 12% to 88%). 3: no relevant document was retrieved."
+    assert 0 < text.index(sentence) < text.index("rightwrong") < text.index("metricmean")
 
 
 def test_a_comparison_is_displayed_with_its_verdict_and_drops(make_run: MakeRun) -> None:

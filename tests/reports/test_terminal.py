@@ -14,8 +14,10 @@ from ragstone.reports.terminal import (
     MAX_LINES,
     print_rows,
     print_run,
+    print_runs,
 )
 from ragstone.results.run import Run
+from ragstone.store import RunInfo
 from ragstone.types.gate import Gate
 from ragstone.types.score import Score
 
@@ -244,3 +246,36 @@ def test_any_text_is_shown_and_never_obeyed(
 @pytest.mark.parametrize("text", ["[red]x[/red]", "[/]", ":smile:", "[link=x]y[/link]"])
 def test_markup_is_shown_as_written(hostile_run: Callable[[str], Run], text: str) -> None:
     assert shown(print_rows, hostile_run(text)).startswith(f"{text}  {text}\n")
+
+
+def test_a_list_of_runs_has_their_gates_and_sentences_in_two_lines_each(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    def info(passed: bool | None, *, sentence: str = "3 of 9 answers are wrong.") -> RunInfo:
+        run = make_run(manifest={"run_id": f"gates-{passed}"})
+        summary = {**run.to_dict(), "gates": [{"passed": passed}], "troubles": []}
+        summary["verdict"] = {"sentence": sentence}
+        manifest = run.manifest
+        return RunInfo(
+            *(
+                manifest.run_id,
+                *[manifest.started_at] * 2,
+                None,
+                "",
+                manifest,
+                run.metrics,
+                {},
+                summary,
+            ),
+            *(None, True, 4),
+        )
+
+    infos = [info(True), info(False), info(None, sentence="")]
+    lines = shown(print_runs, infos).splitlines()
+    assert [line.split("  ")[3] for line in lines[::2]] == [
+        "gates passed", "gates failed", "gates undecided"
+    ]  # fmt: skip
+    assert (
+        lines[3] == "  qr.xlsx, localhost:8000, offline, 1 score failed: 3 of 9 answers are wrong."
+    )
+    assert lines[5].endswith("hit@5 0.6667, f1@5 0.1905, faithfulness 0.2500")

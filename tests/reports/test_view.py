@@ -13,7 +13,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.comparison import sections
 from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
 from ragstone.reports.format import CAUSES, LABELS
-from ragstone.reports.html.page import render, sample_document, write_html
+from ragstone.reports.html.page import page_context, render, sample_document, write_html
 from ragstone.reports.markdown import run_as_markdown
 from ragstone.reports.terminal import print_run
 from ragstone.reports.view import (
@@ -22,7 +22,6 @@ from ragstone.reports.view import (
     decisions,
     details,
     metric_titles,
-    summarize_run,
     why_failed,
     why_no_mean,
     why_undefined,
@@ -296,7 +295,7 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
         texts = {
             "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
             "Markdown": run_as_markdown(run),
-            "HTML": render("run.html", run=summarize_run(run)),
+            "HTML": render("run.html", **page_context(run)),
             "sample": sample_document(run.rows[0])["scores"]["faithfulness"]["cause"],  # type: ignore[index]
             "workbook": dict(zip(head, cells, strict=True))["notes"],
         }

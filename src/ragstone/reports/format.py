@@ -47,11 +47,8 @@ def brief(value: float) -> str:
     return decimal(value) if text.endswith(".00") and value != round(value) else text
 
 
-def margin(mean: float, bounds: Sequence[float]) -> str:
-    below, above = mean - bounds[0], bounds[1] - mean
-    if abs(above - below) <= 0.01:  # each end is off by half of it at most
-        return f"± {brief((above + below) / 2)}"
-    return f"{brief(bounds[0])} to {brief(bounds[1])}"
+def ends(bounds: Sequence[float]) -> str:
+    return f"{bounds[0]:.2f} to {bounds[1]:.2f}"
 
 
 def signed(value: float | None, digits: int = 4) -> str:

@@ -46,7 +46,9 @@ def write_markdown(content: Run | str, path: Path) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, view.notices(run))]
+    state = view.status(run)
+    bad = [state] if state and state.tone is not Tone.GOOD else []
+    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, bad)]
     if advice := run.verdict.advice:
         blocks.append(f"**{escape(advice)}**")
     if lines := [f"- {_emphasized(line)}" for line in view.decisions(run)]:

@@ -5,6 +5,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,13 +21,27 @@ from ragstone.datasets.frames import frame_in, library_of, rows_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import difference_grid, finding_lines
 from ragstone.reports.excel import check_output, write_workbooks
-from ragstone.reports.format import decimal
+from ragstone.reports.format import brief, decimal
 from ragstone.reports.html.charts import forest, gauge
 from ragstone.reports.html.page import render, write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import claims_table, frame_columns, samples_frame
-from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
+from ragstone.reports.view import (
+    Grid,
+    GridRow,
+    Line,
+    Tone,
+    decisions,
+    details,
+    finding,
+    metric_lines,
+    outcome_grid,
+    scale,
+    shown_mean,
+    status,
+    trust,
+)
 from ragstone.reports.worst import focus_metric, worst_samples
 from ragstone.results.comparison import Comparison
 from ragstone.results.run import Run
@@ -136,35 +151,33 @@ def _more(left: int, noun: str) -> str:
 
 
 def run_html(run: Run) -> str:
-    manifest = run.manifest
-    lines = list(notices(run))
-    for line in decisions(run):
-        gate = "gate " if line.label == "Gate" else ""
-        lines.append(replace(line, words=gate + line.words))
-    grid = next((part for part in scores(run) if isinstance(part, Grid)), Grid((), ()))
     rows: list[GridRow] = []
-    for row, (name, summary) in zip(grid.rows[:MAX_ROWS], run.summary().items(), strict=False):
-        info = run.metrics[name]
-        plot = gauge(summary.mean, summary.interval, info.range) or Markup()
-        lower = "" if info.higher_is_better else " (lower is better)"
-        cells = (_cut(name, MAX_NAME) + lower, *row.cells[1:3], plot, *row.cells[3:])
-        rows.append(GridRow(cells, Tone.BAD if summary.failed else Tone.PLAIN))
-
-    focus = focus_metric(run)
+    for row in islice(metric_lines(run), MAX_ROWS):
+        name = str(row.cells[0])
+        plot = gauge(*shown_mean(run.summary()[name]), scale(run, name)) or Markup()
+        rows.append(replace(row, cells=(_cut(name, MAX_NAME), row.cells[1], plot, *row.cells[2:])))
+    heads = ("metric", "mean", "", "95% interval", "notes")
+    focus, judge, manifest = focus_metric(run), trust(run), run.manifest
     samples = [
-        ("failed" if s.value is None else decimal(s.value), s.id, s.query, s.why, s.evidence)
+        ("failed" if s.value is None else brief(s.value), s.id, s.query, s.why, s.evidence)
         for s in (worst_samples(run, focus) if focus else ())
     ]
-    judge = f", judge {manifest.judge}" if manifest.judge else ""
+    about = f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}"
+    words = " ".join(filter(None, (finding(run), run.verdict.advice)))
     return _render(
-        lines,
-        Grid((*grid.heads[:3], "plot", *grid.heads[3:]), tuple(rows), grid.figures),
+        [
+            line
+            for line in (status(run), *decisions(run), *details(run))
+            if line and line.tone is not Tone.PLAIN and line.label != "Gate"
+        ],
+        [outcome_grid(run), Grid(heads, tuple(rows), frozenset({"mean"}))],
         samples,
-        title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
-        subtitle=_cut(f"run {manifest.run_id}{judge}"),
+        title=_cut(words, 4 * MAX_TEXT) or about,
+        subtitle=_cut(f"Judge: {judge.words}") if judge else "",
         more=_more(len(run.metrics) - MAX_ROWS, "metric"),
         samples_title=f"Worst by {_cut(focus, MAX_NAME)}" if focus else "",
-        hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
+        hint=f"{about}, run {manifest.run_id}. run.show() has every sample; "
+        "run.to_pandas() has the scores as a frame.",
     )
 
 
@@ -190,7 +203,7 @@ def comparison_html(comparison: Comparison) -> str:
     ]
     return _render(
         lines,
-        Grid((*grid.heads[:-1], "plot", grid.heads[-1]), tuple(rows), figures=grid.figures),
+        [Grid((*grid.heads[:-1], "plot", grid.heads[-1]), tuple(rows), figures=grid.figures)],
         samples,
         title="A {} to B {}".format(*(_cut(name, 80) for name in comparison.names)),
         subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
@@ -201,7 +214,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 def _render(
     lines: Sequence[Line],
-    grid: Grid,
+    grids: Sequence[Grid | None],
     samples: Sequence[tuple[str, ...]],
     *,
     hint: str = "",
@@ -211,4 +224,6 @@ def _render(
     if rest := _more(len(lines) - MAX_LINES, "line"):
         short.append(Line(rest))
     cut = [tuple(map(_cut, sample, SAMPLE_LIMITS)) for sample in samples]
-    return render("notebook.html", lines=short, grid=grid, samples=cut, hint=hint, **shown)
+    return render(
+        "notebook.html", lines=short, grids=filter(None, grids), samples=cut, hint=hint, **shown
+    )

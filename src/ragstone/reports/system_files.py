@@ -20,17 +20,9 @@ from ragstone.results.systems import LETTERS, Systems
 
 def write_html(systems: Systems, path: Path) -> None:
     heads, *rows = lines(systems, Markup("<strong>{}</strong>"), Markup("<sup>{}</sup>"))
-    ranges = {name: systems.runs[-1].metrics[name].range for name in systems.metrics}
-    figures = [
-        {
-            name: {"mean": cells[place].mean, "interval": None, "range": ranges[name]}
-            for name, (_, cells) in systems.table.items()
-        }
-        for place in range(len(rows))
-    ]
     findings = [(each.names[1], [*finding_lines(each)]) for each in systems.against_first]
     context = {"heads": heads, "rows": rows, "names": systems.names, "notes": [*notes(systems)]}
-    context |= {"charts": curves(*figures), "findings": findings}
+    context |= {"charts": list(curves(*systems.runs)), "findings": findings}
     write_file(path, lambda part: write_page(part, "systems.html", **context))
 
 

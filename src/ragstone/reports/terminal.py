@@ -298,9 +298,27 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
         "failed": failed,
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
+        "gates": gate_state(info),
+        "verdict": _sentence(info),
         "metrics": means,
         "corrected": corrected,
     }
+
+
+def gate_state(info: "RunInfo") -> str | None:
+    """Return whether a stored run passed; None without gates and troubles."""
+    summary = cast("Mapping[str, Any]", info.summary or {})
+    passed = [gate["passed"] for gate in summary.get("gates", ())]
+    if False in passed or summary.get("failed_tests"):
+        return "failed"
+    if None in passed or summary.get("troubles"):
+        return "undecided"
+    return "passed" if passed else None
+
+
+def _sentence(info: "RunInfo") -> str | None:
+    verdict = cast("Mapping[str, Any]", (info.summary or {}).get("verdict", {}))
+    return verdict.get("sentence") or None
 
 
 def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
@@ -326,8 +344,14 @@ def print_runs(
             progress = f"{state} {info.rows:,}/{info.manifest.source.rows:,}"
         if info.damage:
             progress = f"damaged, {progress}"
+        state, tones = gate_state(info), {"passed": Tone.GOOD, "failed": Tone.BAD}
         parts = [info.id, _minute(info.started_at), progress, *([info.tag] if info.tag else [])]
-        first = Text("  ").join(printable(part, console) for part in parts)
+        words = [printable(part, console) for part in parts]
+        if state:
+            words.append(
+                printable(f"gates {state}", console, STYLES[tones.get(state, Tone.WARNING)])
+            )
+        first = Text("  ").join(words)
         first.stylize("bold", 0, len(info.id))
         console.print(first, no_wrap=True, overflow="ellipsis")
         second = printable(_names_and_means(info, console.width - 2), console, "dim")
@@ -348,6 +372,8 @@ def _names_and_means(info: "RunInfo", width: int) -> str:
             words.append("rescored")
         if failed:
             words.append(f"{count(failed, 'score')} failed")
+        if sentence := _sentence(info):
+            return f"{', '.join(words)}: {sentence}"
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
             text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")

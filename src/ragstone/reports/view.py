@@ -1,5 +1,6 @@
 """What a run states, and in which words: lines and grids, from which every report is written."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -79,6 +80,7 @@ class Section:
 
 
 MISSED = 0.2  # of injected errors: a judge that misses more is a warning
+CAPPED = ("precision", "f1")  # at rank k, these are below 1 if fewer documents are relevant
 LISTED = 3  # reasons and notes; the rest are counted
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {
     ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
@@ -108,16 +110,15 @@ def status(run: Run) -> Line | None:
     if run.failed_tests:
         return Line(f"✗ {run.failed_tests}", Tone.BAD)
     if undecided := [str(gate) for gate in gates if gate.passed is None]:
-        return Line(f"? {len(undecided):,} of {of} undecided: {'; '.join(undecided)}", Tone.BAD)
+        return Line(f"? {len(undecided):,} of {of} undecided: {'; '.join(undecided)}", Tone.WARNING)
     if run.stopped:
-        return Line(f"? {run.stopped}: some answers are missing", Tone.BAD)
+        return Line(f"? {run.stopped}: some answers are missing", Tone.WARNING)
     return Line(f"✓ {of} passed", Tone.GOOD) if passed else None
 
 
 def headline(run: Run) -> list[Line]:
     """Return the first lines of every report: the gates, the verdict, and how far to trust it."""
-    found = run.verdict
-    words = str(found) or _mean_in_words(run)
+    words = " ".join(filter(None, (finding(run), run.verdict.advice)))
     lines = [status(run), Line(words) if words else None, trust(run)]
     return [line for line in lines if line]
 
@@ -125,11 +126,14 @@ def headline(run: Run) -> list[Line]:
 def title(run: Run) -> str:
     """Return the first line in one: the gates, and the finding without advice."""
     gates = status(run)
-    words = run.verdict.sentence or _mean_in_words(run) or "no metric was run"
+    words = finding(run) or "no metric was run"
     return f"{gates.words.partition(':')[0]}: {words}" if gates else words
 
 
-def _mean_in_words(run: Run) -> str:
+def finding(run: Run) -> str:
+    """Return the sentence of the verdict; without one, the most important mean in words."""
+    if run.verdict.sentence:
+        return run.verdict.sentence
     name = focus_metric(run)
     summary = run.summary()[name] if name else None
     if name is None or summary is None or summary.mean is None:
@@ -211,6 +215,21 @@ def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | No
     return summary.mean, summary.interval
 
 
+def scale(run: Run, name: str) -> tuple[float, float] | None:
+    """Return a metric's range if it shows how good a score is, for bars and colours; else None.
+
+    Some metrics cannot reach 1 with few relevant documents. A score outside the range shows that
+    the metric's author did not declare it.
+    """
+    (low, high), seen = run.metrics[name].range, run.summary()[name]
+    outside = [
+        x for x in (seen.low, seen.high) if x is not None and not low - 1e-6 <= x <= high + 1e-6
+    ]
+    if outside or base_name(name) in CAPPED or not 0 < high - low < math.inf:
+        return None
+    return low, high
+
+
 METRIC_HEADS = ("metric", "mean", "95% interval", "notes")
 
 
@@ -236,15 +255,6 @@ def partial_notice(run: Run) -> str:
     why = f": {run.stopped}" if run.stopped else ""
     rows = count(run.manifest.source.rows, "row")
     return f"the run stopped early{why}; {len(run.rows):,} of {rows} evaluated"
-
-
-def notices(run: Run) -> Iterator[Line]:
-    if run.partial:
-        yield Line(partial_notice(run), Tone.BAD)
-    elif run.stopped:
-        yield Line(f"{run.stopped}: some answers are missing", Tone.BAD)
-    for words in (*run.too_much_failed, *filter(None, [run.failed_tests])):
-        yield Line(words, Tone.BAD)
 
 
 def decisions(run: Run, names: Collection[str] | None = None) -> Iterator[Line]:
@@ -532,12 +542,6 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
                 f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
                 f"few for grouping: intervals do not generalize to other {several}"
             )
-
-
-def summarize_run(run: Run) -> dict[str, object]:
-    """Return a run's summary as plain data for pages, with its details in words as `facts`."""
-    shown = {"focus": focus_metric(run), "facts": list(map(vars, details(run)))}
-    return run.to_dict() | {"titles": metric_titles(run.metrics), **shown}
 
 
 def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:

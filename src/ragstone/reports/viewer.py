@@ -10,7 +10,7 @@ import errno
 import ipaddress
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hmac import compare_digest
@@ -35,7 +35,7 @@ from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
 from ragstone.reports.comparison import finding_lines, sections
 from ragstone.reports.format import brief, finite
-from ragstone.reports.html.charts import Dot, forest, scatter
+from ragstone.reports.html.charts import Dot, forest, scatter, spark
 from ragstone.reports.html.page import page_context, read_asset, render
 from ragstone.reports.terminal import run_entry
 from ragstone.results.comparison import Comparison
@@ -51,6 +51,7 @@ _HEADINGS = {
     500: "Internal error in ragstone",
 }
 EXAMPLES, DEFAULT_RUNS = 10, 100  # samples in each section of a comparison, and runs in the list
+TREND = 20  # runs in the line of a metric
 COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000  # in the list, and on a run's page: each quick enough
 CELLS = 50  # dots in a row of a chart; closer pairs that changed in the same direction share one
 _MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
@@ -68,14 +69,23 @@ class Views:
         limit = max(int(asked), 1) if valid else DEFAULT_RUNS
         infos = self._store.runs(limit=limit + 1)
         running = running_runs(self._store)
-        runs: list[dict[str, object]] = []
+        runs: list[dict[str, Any]] = []
         for info in infos[:limit]:
             state = "finished" if info.finished else "running" if info.id in running else "stopped"
             is_short = info.rows <= COUNTED_ROWS or state == "running"
             known = summarize(self._store, info) if is_short else info
-            runs.append({**run_entry(known), "state": state})
+            focus = cast("Mapping[str, Any]", known.summary or {}).get("verdict", {}).get("metric")
+            runs.append({**run_entry(known), "state": state, "focus": focus})
+        finished: dict[str, list[dict[str, Any]]] = {}  # by data set, the oldest first
+        pair: list[str] = []
+        for run in reversed(runs):
+            before = finished.setdefault(run["dataset"], [])
+            run["trend"] = _trend([*before, run])
+            if run["state"] == "finished":
+                before.append(run)
+                pair = [each["run_id"] for each in before[-2:]] if len(before) > 1 else pair
         more = len(infos) > limit
-        return html_response("runs.html", store=self._store.name, runs=runs, more=more)
+        return html_response("runs.html", store=self._store.name, runs=runs, more=more, pair=pair)
 
     def run(self, request: Request) -> Response:
         name: str = request.path_params["run"]
@@ -133,6 +143,17 @@ class Views:
 
     def _info(self, name: str) -> RunInfo:
         return self._store.info(find_run(self._store, name))
+
+
+def _trend(runs: Sequence[Mapping[str, Any]]) -> tuple[str, float, Markup] | None:
+    """Return the main metric of the last run, its mean, and a line from the runs before it."""
+    known = [{**each["metrics"], **each["corrected"]} for each in runs[-TREND:]]
+    scored = (name for name, mean in known[-1].items() if mean is not None)
+    name = runs[-1]["focus"] or next(scored, None)
+    means = [mean for each in known if (mean := each.get(name)) is not None]
+    if name is None or known[-1].get(name) is None:
+        return None
+    return name, means[-1], spark(means, f"{name}: {', '.join(map(brief, means))}")
 
 
 def _dots(

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ragstone.reports.format import LABELS
 from ragstone.reports.html.charts import (
     GAUGE,
     HEIGHT,
-    OUTCOMES,
     WIDTH,
     Dot,
     Point,
@@ -17,9 +17,9 @@ from ragstone.reports.html.charts import (
     gauge,
     histogram,
     lines,
-    outcomes,
     reliability,
     scatter,
+    spark,
 )
 from ragstone.reports.html.page import read_asset
 from ragstone.results.paired import MetricChange, Unscored
@@ -50,42 +50,36 @@ def read(chart: str | None) -> Drawn:
 
 
 def test_the_most_frequent_scores_have_the_tallest_bar_and_none_has_none() -> None:
-    plot = read(histogram({"edges": EDGES, "counts": [2, 0, 0, 4]}, mean=0.75, interval=(0.5, 1.0)))
+    plot = read(histogram({"edges": EDGES, "counts": [2, 0, 0, 4]}, 0.75))
     assert plot.numbers("bar", "height") == [HEIGHT / 2, HEIGHT]
     assert plot.numbers("bar", "y") == [HEIGHT / 2, 0]
     assert plot.numbers("mean", "x1") == [WIDTH * 0.75]
-    assert plot.numbers("interval", "x") == plot.numbers("interval", "width") == [WIDTH / 2]
-    assert plot.of("mark") == plot.of("gate") == []
     assert plot.svg.get("role") == "img"
-    assert plot.words == (
-        "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500, 95% interval 0.5000 to 1.0000."
-    )
+    assert plot.words == "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500."
 
 
 def test_a_single_score_among_thousands_can_be_seen() -> None:
-    plot = histogram({"edges": EDGES, "counts": [1, 0, 0, 99_999]}, mean=1.0, interval=None)
+    plot = histogram({"edges": EDGES, "counts": [1, 0, 0, 99_999]}, 1.0)
     assert min(read(plot).numbers("bar", "height")) >= 1
 
 
 def test_bars_lie_beside_one_another_within_the_box() -> None:
-    gates = [
-        {"op": ">=", "threshold": 0.9},
-        {"op": "<=", "threshold": 0.5, "of": "interval"},
-        {"op": ">=", "threshold": 0.7, "of": "scored"},
-    ]
-    counted = {"edges": EDGES, "counts": [1, 1, 1, 1]}
-    plot = read(histogram(counted, mean=0.5, interval=None, threshold=0.8, gates=gates))  # type: ignore[arg-type]
+    plot = read(histogram({"edges": EDGES, "counts": [1, 1, 1, 1]}, 0.5))
     starts, widths = plot.numbers("bar", "x"), plot.numbers("bar", "width")
     for start, width, after in zip(starts, widths, [*starts[1:], WIDTH], strict=True):
         assert start + width <= after
-    assert plot.numbers("mark", "x1") == [WIDTH * 0.8]
-    lines = [each for each in plot.of("gate") if "x1" in each]
-    assert [float(each["x1"]) for each in lines] == [WIDTH * 0.9, WIDTH * 0.5]
-    assert plot.words.endswith("threshold 0.8, gate >= 0.9, gate <= 0.5.")
+
+
+def test_a_spark_ends_at_the_last_value_and_one_value_has_none() -> None:
+    plot = read(spark([0.5, 0.75, 0.25], HOSTILE))
+    (curve,) = plot.of("curve")
+    assert curve["points"] == "4,10 40,3 76,17"
+    assert plot.numbers("point", "cy") == [17]
+    assert plot.title == HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert spark([0.5], "one") == ""
 
 
 def test_nothing_scored_has_no_picture() -> None:
-    assert histogram(None, mean=None, interval=None) is None
     assert gauge(None, None, (0, 1)) is None
     assert forest([]) is None
 
@@ -113,9 +107,8 @@ def test_an_interval_beyond_the_range_ends_at_it() -> None:
     assert bar.numbers("whisker", "x2") == [GAUGE]
 
 
-@pytest.mark.parametrize("ends", [(0, None), (None, 1), (-math.inf, 1.0), (0, math.inf)])
-def test_a_score_that_can_be_any_number_has_no_gauge(ends: tuple[float | None, ...]) -> None:
-    assert gauge(0.5, None, ends) is None
+def test_a_score_without_a_known_range_has_no_gauge() -> None:
+    assert gauge(0.5, None, None) is None
 
 
 def test_reliability_has_a_bar_with_an_interval_for_each_range() -> None:
@@ -213,18 +206,13 @@ def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
     assert one.numbers("point", "cy") == [8]
 
 
-def test_claims_share_a_bar_by_their_labels() -> None:
-    plot = read(outcomes({"SUPPORTED": 6, "NOT_ENOUGH_INFO": 2, "A_LATER_LABEL": 0}))
-    assert plot.numbers("good", "width") == [WIDTH * 0.75 - 1]
-    assert plot.numbers("unknown", "x") == [WIDTH * 0.75]
-    assert plot.words == "6 supported (75%); 2 not stated (25%)"
-    assert outcomes({}) is None
+def test_scripts_and_pages_have_the_same_words_for_labels() -> None:
     script = re.findall(
-        r'^  ([A-Z_]+): \{ kind: "(\w+)", sign: "(.)", words: "([^"]+)" \}',
+        r'^  ([A-Z_]+): \{ kind: "\w+", sign: ".", words: "([^"]+)" \}',
         read_asset("elements.js"),
         re.MULTILINE,
     )
-    assert {label: tuple(style) for label, *style in script} == dict(OUTCOMES)
+    assert dict(script) == LABELS
 
 
 def contrast(one: str, two: str) -> float:

@@ -13,7 +13,6 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import SCRIPTS, STYLES, read_asset, write_html
-from ragstone.reports.view import summarize_run
 from ragstone.results.run import Run
 
 Unpacked = Callable[[str], tuple[list[dict], list[dict]]]
@@ -159,11 +158,3 @@ def test_a_run_without_rows_is_a_page(judged: Run, page_of: PageOf, unpacked: Un
 def test_a_file_that_cannot_be_written_is_told(judged: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         write_html(judged, tmp_path / "page\x00.html")
-
-
-def test_a_summary_is_that_of_json_with_titles_and_facts(make_run: Callable[..., Run]) -> None:
-    run = make_run()
-    told = summarize_run(run)
-    assert told.items() >= run.to_dict().items()
-    assert told["titles"] == {"hit@5": "Hit@K", "f1@5": "F1@K", "faithfulness": "Faithfulness"}
-    assert {"label": "Policy", "words": "strict", "tone": "plain"} in told["facts"]  # type: ignore[operator]

@@ -1,4 +1,6 @@
+import gzip
 import json
+from base64 import b64decode
 from dataclasses import replace
 
 from tests.cases import each_case
@@ -6,9 +8,11 @@ from tests.cases import each_case
 from ragstone.errors import Cause
 from ragstone.reports.html.page import (
     claim_sources,
+    embed_samples,
     sample_document,
     sample_summary,
 )
+from ragstone.results.outcomes import Found, Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts
 from ragstone.types.reply import Failure
@@ -26,6 +30,17 @@ def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None
     assert told["scores"]["hit@5"] == {  # type: ignore[index]
         "state": "scored", "value": 0.0, "passed": False, "fallback": True
     }  # fmt: skip
+
+
+def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
+    rows = [replace(judged.rows[0], index=place) for place in (3, 8)]
+    run = replace(judged, rows=rows, known_counts=None)
+    *_, (_, packed) = embed_samples(run, run.verdict)
+    listed = json.loads(gzip.decompress(b64decode(packed)))
+    assert [(each["place"], each["outcome"], each["found"]) for each in listed] == [
+        (place, "wrong", "found") for place in (3, 8)
+    ]
+    assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == [3, 8]
 
 
 def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:
@@ -68,9 +83,7 @@ def test_what_a_model_wrote_is_told_once(judged: Run) -> None:
 
 def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     sample = judged.rows[0].sample.model_validate({"id": "bare", "query": "Why?"})
-    told = sample_document(
-        Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}),
-    )
+    told = sample_document(Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}))
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
     assert told["failures"] == {"response": "timed out: late"}
 

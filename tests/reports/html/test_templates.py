@@ -1,75 +1,107 @@
+import math
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from jinja2 import UndefinedError
-from markupsafe import Markup
 
+from ragstone.evaluation.runner import evaluate
 from ragstone.reports.html.page import (
     SCRIPTS,
     STYLES,
     curves,
-    families,
     figure,
-    gaps,
+    histograms,
     level,
     minus,
     page_context,
     read_asset,
     render,
 )
-from ragstone.reports.view import summarize_run
+from ragstone.reports.terminal import bar
+from ragstone.reports.view import scale
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
+from ragstone.types.score import Correction, Score
 
-LATER = ("facts", "titles", "slices")
-LATER_OF_METRICS = ("label", "family", "threshold", "histogram", "reasons", "failures")
+RANKED = [
+    {"query": "Why?", "response": "a", "reference": "a", "ranking": ["a"], "relevance": ["a"]}
+] * 2
+
+
+def page_of(run: Run) -> str:
+    return render("run.html", **page_context(run))
 
 
 def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
-    page = render("run.html", run=summarize_run(judged))
+    page = page_of(judged)
     for words in ("1 row", "scripted", "prepared answers", "strict"):
         assert words in page
 
 
-def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -> None:
-    page = render("run.html", run=summarize_run(judged))
-    assert '<strong><span title="0.3333">0.33</span></strong>' in page
-    assert "1 of 1 scored" in page
+def test_the_page_begins_with_the_verdict_and_its_cells_lead_to_their_samples(
+    judged: Run,
+) -> None:
+    page = page_of(judged)
+    first = "1 of 1 answer makes a claim that the contexts do not support"
+    assert page.index("<h1>" + first) < page.index("not supported</th>") < page.index("Metrics")
+    assert '<a href="#outcome=wrong&amp;found=found">1</a>' in page
+    assert "100%, 3% to 100%" in page
+
+
+def test_metrics_are_rows_and_their_cutoffs_columns(make_run: Callable[..., Run]) -> None:
+    page = page_of(evaluate(RANKED, metrics=("hit@1", "hit@3", "exact_match")))
+    page = page[page.index("Metrics</h2>") :]
+    assert re.findall(r'<th scope="row">(\w+)</th>', page) == ["hit", "exact_match"]
+    assert '<th scope="col">@1</th><th scope="col">@3</th>' in page
+    assert '<td colspan="2" class="level-4">' in page
+    assert '<th scope="row">hit@5</th>' in page_of(make_run())
+
+
+def test_the_mean_to_trust_is_shown_and_the_judges_beside_it(judged: Run) -> None:
+    summary = judged.summary()["faithfulness"]
+    found = Correction(calibration="c", mean=0.25, interval=(0.2, 0.3), judge=0.33, labels=9)
+    corrected = summary.model_copy(update={"corrected": found})
+    vars(judged)["_summary"] = {**judged.summary(), "faithfulness": corrected}
+    page = page_of(judged)
+    assert '<strong><span title="0.2500">0.25</span></strong>' in page
+    assert "judge alone 0.33" in page
 
 
 @pytest.mark.parametrize(
-    ("metric", "mark", "words"),
-    [("hit@5", 0.5, "passed"), ("faithfulness", 0.9, "failed"), ("mrr@5", 0.5, "undetermined")],
+    ("metric", "mark", "kind", "words"),
+    [
+        ("hit@5", 0.5, "good", "passed"),
+        ("faithfulness", 0.9, "bad", "failed"),
+        ("hit@5", 0.5, "part", "undecided"),
+    ],
 )
-def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: Run) -> None:
-    result = Gate(metric=metric, op=">=", threshold=mark).check(judged.summary())
-    told = summarize_run(judged) | {"gates": [result.model_dump(mode="json")]}
-    assert f"</span> {words}</span>" in render("run.html", run=told)
+def test_a_gate_is_told_by_a_word(
+    metric: str, mark: float, kind: str, words: str, judged: Run
+) -> None:
+    gates = (
+        Gate(metric=metric, op=">=", threshold=mark, of="interval" if kind == "part" else "mean"),
+    )
+    run = judged.with_plan(judged.manifest.plan.model_copy(update={"gates": gates}))
+    page = page_of(run)
+    tone = {"part": "warning"}.get(kind, kind)
+    assert re.search(rf'<p class="status {tone}">. 1 (of 1 )?gate {words}', page)
+    assert re.search(rf'<span class="badge {kind}"><.*> {words}</span>', page)
 
 
 def test_a_gate_of_an_inconclusive_run_is_not_shown_as_passed(judged: Run) -> None:
-    result = Gate(metric="hit@5", op=">=", threshold=0.5).check(judged.summary())
-    summary = summarize_run(judged) | {"gates": [result.model_dump(mode="json")]}
-    page = render("run.html", run=summary | {"troubles": ["rows are missing"]})
+    gates = (Gate(metric="hit@5", op=">=", threshold=0.5),)
+    run = judged.with_plan(judged.manifest.plan.model_copy(update={"gates": gates}))
+    page = page_of(replace(run, stopped="the budget is spent"))
     assert "</span> inconclusive</span>" in page
     assert "</span> passed</span>" not in page
 
 
 def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
-    page = render("run.html", run=summarize_run(make_run()))
-    assert "<strong>timed out</strong>, first q4: no answer within 30 s" in page
+    page = page_of(make_run())
+    assert "failed: timed out (1, first q4: no answer within 30 s)" in page
     assert "the response makes no claims" in page
-
-
-def test_the_summary_of_an_older_run_is_a_page(make_run: Callable[..., Run]) -> None:
-    told = {key: value for key, value in make_run().to_dict().items() if key not in LATER}
-    metrics = {
-        name: {key: value for key, value in figures.items() if key not in LATER_OF_METRICS}
-        for name, figures in told["metrics"].items()  # type: ignore[union-attr]
-    }
-    page = render("run.html", run=told | {"metrics": metrics})
-    assert "faithfulness" in page
-    assert "2 blank rows were left out" in page
 
 
 def test_a_served_page_names_its_scripts_and_styles(judged: Run) -> None:
@@ -86,10 +118,10 @@ def test_what_a_template_lacks_is_an_error() -> None:
 
 
 def test_markup_of_our_own_stays_and_texts_are_escaped(judged: Run) -> None:
-    told = summarize_run(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
-    page = render("run.html", run=told)
+    manifest = judged.manifest.model_copy(update={"run_id": "<b>&\x07"})
+    page = page_of(replace(judged, manifest=manifest))
     assert "&lt;b&gt;&amp;\N{REPLACEMENT CHARACTER}" in page
-    assert "<i>ours</i>" in page
+    assert '<svg class="gauge"' in page
 
 
 @pytest.mark.parametrize(
@@ -126,49 +158,50 @@ def test_figures_have_few_digits_and_all_of_them_on_hover() -> None:
         (1.0, (0, 1), True, "level-4"),
         (1.0, (0, 1), False, "level-0"),
         (-1.0, (-1, 1), True, "level-0"),
-        (0.5, (0, None), True, ""),
-        (0.5, (0, float("inf")), True, ""),
+        (0.5, (0, math.inf), True, ""),
         (None, (0, 1), True, ""),
-        (0.5, None, True, ""),
+        (11.0, (0, 1), True, ""),  # nobody declared the range
     ],
 )
-def test_scores_have_a_colour_by_their_place_in_the_range(
-    value: float | None, ends: tuple[float | None, float | None], higher: bool, found: str
+def test_scores_have_a_colour_by_their_place_in_a_range_that_holds_them(
+    value: float | None, ends: tuple[float, float], higher: bool, found: str, judged: Run
 ) -> None:
-    assert level(value, {"range": ends, "higher_is_better": higher}) == found
+    changed = {"low": ends[0], "high": ends[1], "higher_is_better": higher}
+    info = judged.metrics["faithfulness"].model_copy(update=changed)
+    score = Score.undefined("none") if value is None else Score.scored(value)
+    row = replace(judged.rows[0], scores={"faithfulness": score})
+    run = replace(judged, metrics={"faithfulness": info}, rows=[row], known_counts=None)
+    assert level(value, run, "faithfulness") == found
+    assert (page_of(run).count('<svg class="gauge"') == 1) == bool(found)
+    assert "█" in bar(run.summary()["faithfulness"], scale(run, "faithfulness")) or found in (
+        "", "level-0"
+    )  # fmt: skip
 
 
-def test_metrics_at_several_ranks_have_a_curve() -> None:
-    names = ("hit@1", "hit@10", "hit@3", "mrr@5", "ndcg@1,gain=exp", "ndcg@3,gain=exp", "mrr@9")
-    metrics = {name: {"mean": 0.5, "interval": None, "range": (0, 1)} for name in names[:-1]}
-    found = curves(metrics | {"mrr@9": {"mean": None}})
-    assert list(found) == ["hit@k", "ndcg@k,gain=exp"]
-    assert "<desc>1: 0.5000 (–); 3: 0.5000 (–); 10: 0.5000 (–)</desc>" in found["hit@k"]
+def test_a_metric_that_cannot_reach_its_maximum_has_no_colour() -> None:
+    run = evaluate(RANKED, metrics=("precision@5", "hit@5"))
+    assert level(0.2, run, "precision@5") == ""
+    assert level(0.2, run, "hit@5") == "level-1"
 
 
-def test_families_stand_in_the_order_of_the_run() -> None:
-    metrics = {
-        "hit@5": {"family": "retrieval"},
-        "faithfulness": {"family": "generation"},
-        "mrr@5": {"family": "retrieval"},
-    }
-    told = [(family, list(found)) for family, found in families(metrics).items()]
-    assert told == [("retrieval", ["hit@5", "mrr@5"]), ("generation", ["faithfulness"])]
-
-
-def test_metrics_with_the_same_gap_stand_in_one_line_and_failures_come_first() -> None:
-    metrics = {
-        "a": {"reasons": {"no relevance": 6}},
-        "b": {"reasons": {"no relevance": 6, "no claims": 9}},
-        "c": {"failures": [{"cause": "malformed", "count": 1, "first": "q4: late"}]},
-    }
-    told = [(gap.cause, gap.why, gap.samples, gap.titles) for gap in gaps(metrics, {"a": "A"})]
-    assert told == [
-        ("unreadable reply", "first q4: late", 1, ("c",)),
-        (None, "no claims", 9, ("b",)),
-        (None, "no relevance", 6, ("A", "b")),
+def test_metrics_at_several_ranks_have_a_curve_and_two_values_no_histogram(
+    make_run: Callable[..., Run],
+) -> None:
+    names = (
+        "hit@1",
+        "hit@10",
+        "hit@3",
+        "ndcg@1,gain=exponential",
+        "ndcg@3,gain=exponential",
+        "mrr@5",
+    )
+    run = evaluate(RANKED, metrics=names)
+    found = dict(curves(run))
+    assert list(found) == ["hit", "ndcg,gain=exponential"]
+    assert "<desc>1: 1.0000 (" in found["hit"]
+    assert dict(histograms(run)) == {}
+    rows = [
+        replace(make_run().rows[0], index=n, scores={"f1@5": Score.scored(n / 4)})
+        for n in (0, 1, 3)
     ]
-
-
-def test_an_older_summary_tells_of_no_gaps() -> None:
-    assert gaps({"a": {"mean": 1.0}}, {}) == []
+    assert list(dict(histograms(make_run(rows, names=["f1@5"])))) == ["f1@5"]

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -107,7 +107,8 @@ def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -
 
     asyncio.run(write())
     if ended:
-        store.finish(kept.run_id, extras={}, summary=store.load(kept.run_id).to_dict())
+        run = replace(store.load(kept.run_id), partial=False)
+        store.finish(kept.run_id, extras={}, summary=run.to_dict())
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -12,6 +13,8 @@ from ragstone.errors import UsageError
 from ragstone.metrics import get
 from ragstone.reports import viewer as pages
 from ragstone.store import Store, StoreError, save_ranking
+from ragstone.types.config import Plan, Source
+from ragstone.types.gate import Gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -23,9 +26,33 @@ def test_the_first_page_lists_the_runs_newest_first(served) -> None:
     text = served.get("/").text
     assert text.index("run-c") < text.index("run-b") < text.index("run-a")
     assert "5 of 12 rows" in text
-    assert text.count("finished") == 2
+    assert text.count("no gates") == 2
     assert "stopped" in text
-    assert "faithfulness <strong>0.5000</strong>" in text
+    assert "6 of 12 answers make a claim that the contexts do not support" in text
+    assert text.count('<svg class="spark"') == 2, "the first run has no other before it"
+    checked = re.findall(r'name="(.)" value="(.*?)" required checked', text)
+    assert checked == [("b", "run-b"), ("a", "run-a")]
+
+
+def test_a_run_whose_gates_failed_does_not_look_green_and_only_its_data_set_is_compared(
+    view, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        for minutes, (name, gate, data) in enumerate(
+            [("bad", 0.9, "a.csv"), ("good", 0.4, "a.csv"), ("other", 0.4, "b.csv")]
+        ):
+            plan = Plan(gates=(Gate(metric="faithfulness", op=">=", threshold=gate),))
+            source = Source(name=data, rows=12)
+            about = manifest(name, minutes=minutes).model_copy(
+                update={"plan": plan, "source": source}
+            )
+            keep(store, about, [row(i, supported=i > 5) for i in range(12)])
+    with view(tmp_path / "runs.db") as served:
+        text = served.get("/").text
+    states = re.findall(r'<p class="state"><span class="badge (\w+)"><[^>]*>.</span> (\w+)', text)
+    assert states == [("good", "passed"), ("good", "passed"), ("bad", "failed")]
+    checked = re.findall(r'name="(.)" value="(.*?)" required checked', text)
+    assert checked == [("b", "good"), ("a", "bad")]
 
 
 def test_only_so_many_runs_are_listed_as_asked(served) -> None:
@@ -41,7 +68,7 @@ def test_a_runs_page_tells_what_it_came_to(served) -> None:
     assert '<script type="application/gzip" id="rows"' in answer.text
     assert '<span title="0.5000">0.50</span>' in answer.text
     assert "nothing is relevant" in answer.text
-    assert "6 contradicted (50%)" in answer.text
+    assert '<td class="number">6</td>' in answer.text
 
 
 @pytest.mark.parametrize("name", ["run-", "last"])
@@ -56,7 +83,7 @@ def test_a_run_is_named_as_on_the_command_line(served, name: str) -> None:
 
 def test_a_stopped_run_has_a_page_of_what_is_stored(served) -> None:
     text = served.get("/runs/run-c").text
-    assert "This run stopped early" in text
+    assert "the run stopped early; 5 of 12 rows evaluated" in text
     assert "Resume it with <code>ragstone resume run-c</code>" in text
     assert '<span title="1.0000">1.00</span>' in text
 
@@ -166,7 +193,7 @@ def test_a_run_is_listed_shown_paged_and_compared(view, place: Path, queries: in
     with view(place) as served:
         first = served.get("/").text
         assert f"{queries:,} rows" in first
-        assert first.count("finished") == 2
+        assert first.count("no gates") == 2
         page = served.get("/runs/r1")
         assert page.status == 200
         assert "it raised" in page.text

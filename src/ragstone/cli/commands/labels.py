@@ -388,7 +388,10 @@ def _print(found: MetricCalibration, corrected: Correction | None, console: Cons
         people = f"that people call {'supported' if of_human else 'not supported'}"
         if share := found.share(of_human=of_human):
             value, (low, high), n = share
-            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}) of {count(n, kind)} {people}")
+            right = agreement.both if of_human else agreement.neither
+            how = ", weighted by how often rows are drawn" if abs(value - right / n) > 0.005 else ""
+            words = f"{right:,} of {count(n, kind)} {people}"
+            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}{how}); {words}")
         else:
             line(f"{name}: unknown, because there are no {kind}s {people}")
     kappa = "undefined" if agreement.kappa is None else f"{agreement.kappa:.2f}"

@@ -1,17 +1,16 @@
 """Charts as inline SVG: colours come from the style sheet, and the figures are also in words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
 from ragstone._internal.text import count, one_line, strip_controls
-from ragstone.reports.format import LABELS, decimal, interval, signed
+from ragstone.reports.format import decimal, interval, signed
 from ragstone.results.paired import Finding, MetricChange
 from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import Share, proportion_interval
-from ragstone.types.claim import Label
 
 WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
 GAUGE = 72.0  # the width of a gauge
@@ -69,11 +68,13 @@ def _axis(ends: Ends, values: Sequence[float]) -> tuple[float, float]:
     return min(values) if low is None else low, max(values) if high is None else high
 
 
-def gauge(mean: float | None, interval: Sequence[float] | None, ends: Ends) -> Markup | None:
+def gauge(
+    mean: float | None, interval: Sequence[float] | None, ends: tuple[float, float] | None
+) -> Markup | None:
     """Draw a mean within a bounded range; the bar starts at 0 if the range includes it."""
-    low, high = (math.inf if end is None else end for end in ends)
-    if mean is None or not (math.isfinite(low) and math.isfinite(high)):
+    if mean is None or ends is None:
         return None
+    low, high = ends
     zero = position(min(max(0.0, low), high), low, high, GAUGE)
     tip = position(mean, low, high, GAUGE)
     svg = _Svg("gauge", GAUGE, 8)
@@ -85,16 +86,7 @@ def gauge(mean: float | None, interval: Sequence[float] | None, ends: Ends) -> M
     return svg.finish()
 
 
-def histogram(
-    counted: intervals.Histogram | None,
-    *,
-    mean: float | None,
-    interval: Sequence[float] | None,
-    threshold: float | None = None,
-    gates: Iterable[Mapping[str, Any]] = (),
-) -> Markup | None:
-    if counted is None or mean is None:
-        return None
+def histogram(counted: intervals.Histogram, mean: float) -> Markup:
     edges, counts = counted["edges"], counted["counts"]
     low, high = edges[0], edges[-1]
     svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
@@ -105,29 +97,12 @@ def histogram(
             figures.append(f"{start:g} to {end:g}: {count(number, 'score')}")
             x, width = left + _GAP / 2, max(right - left - _GAP, 1.0)
             svg.add("rect", "bar", figures[-1], x=x, y=HEIGHT - height, width=width, height=height)
-    words = f"{'; '.join(figures)}. Mean {decimal(mean)}"
     svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
-    if interval:
-        words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
-        start, end = (position(each, low, high, WIDTH) for each in interval)
-        svg.add("rect", "interval", x=start, y=57, width=max(end - start, 1.0), height=4)
-    if threshold is not None:
-        x = position(threshold, low, high, WIDTH)
-        svg.add("line", "mark", x1=x, x2=x, y1=0, y2=HEIGHT)
-        words += f", threshold {threshold:g}"
-    for gate in gates:
-        if gate.get("of") == "scored":  # not on the axis of scores
-            continue
-        x, side = position(gate["threshold"], low, high, WIDTH), 7 if gate["op"] == ">=" else -7
-        label = f"gate {gate['op']} {gate['threshold']:g}"
-        svg.add("line", "gate", label, x1=x, x2=x, y1=0, y2=HEIGHT)
-        svg.add("polygon", "gate", label, points=f"{x:g},0 {x + side:g},4 {x:g},8")
-        words += f", {label}"
     x = position(mean, low, high, WIDTH)
     svg.add("line", "mean", x1=x, x2=x, y1=0, y2=63)
     svg.write(f"{low:g}", 0, 72)
     svg.write(f"{high:g}", WIDTH, 72, "end")
-    return svg.finish("Distribution of scores", f"{words}.")
+    return svg.finish("Distribution of scores", f"{'; '.join(figures)}. Mean {decimal(mean)}.")
 
 
 def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
@@ -285,21 +260,16 @@ def lines(curves: Mapping[str, Sequence[Point]], ends: Ends, *, title: str) -> M
     return svg.finish(title, "; ".join(figures))
 
 
-OUTCOMES: Mapping[str, tuple[str, str, str]] = {  # label -> style, sign and words, by bar
-    Label.SUPPORTED: ("good", "✓", LABELS[Label.SUPPORTED]),
-    Label.PARTIALLY_SUPPORTED: ("part", "◐", LABELS[Label.PARTIALLY_SUPPORTED]),
-    Label.CONTRADICTED: ("bad", "✗", LABELS[Label.CONTRADICTED]),
-    Label.NOT_ENOUGH_INFO: ("unknown", "?", LABELS[Label.NOT_ENOUGH_INFO]),
-}
-
-
-def outcomes(claims: Mapping[str, int]) -> Markup | None:
-    total = sum(claims.values())
-    svg, figures, x = _Svg("outcomes", WIDTH, 12), list[str](), 0.0
-    for label, (css, _, words) in OUTCOMES.items():
-        if number := claims.get(label, 0):
-            width = number / total * WIDTH
-            figures.append(f"{number:,} {words} ({number / total:.0%})")
-            svg.add("rect", css, figures[-1], x=x, y=0, width=max(width - 1, 1.0), height=12)
-            x += width
-    return svg.finish("Outcomes of claims", "; ".join(figures)) if figures else None
+def spark(values: Sequence[float], title: str) -> Markup:
+    """Draw a small line of values over time, with a point at the last; one value has no line."""
+    if len(values) < 2:
+        return Markup()
+    low, high = min(values), max(values)
+    svg, step = _Svg("spark", 80, 20), 72 / (len(values) - 1)
+    points = [
+        (4 + step * number, 17 - position(value, low, high, 14))
+        for number, value in enumerate(values)
+    ]
+    svg.add("polyline", "curve", points=" ".join(f"{x:.4g},{y:.4g}" for x, y in points))
+    svg.add("circle", "point", cx=points[-1][0], cy=points[-1][1], r=2.5)
+    return svg.finish(title)

@@ -2,17 +2,16 @@
 
 import gzip
 import json
-import math
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,20 +20,23 @@ from pydantic import TypeAdapter
 from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, one_line, strip_controls
-from ragstone.errors import Cause, RagstoneError
+from ragstone.errors import RagstoneError
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports import format as formats
+from ragstone.reports import view
 from ragstone.reports.html import charts
-from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
+from ragstone.reports.view import metric_lines, scale, texts_read
 from ragstone.reports.worst import excerpt
+from ragstone.results.outcomes import FOUND, OUTCOMES
 from ragstone.results.run import Run
 from ragstone.results.systems import LETTERS
+from ragstone.results.verdict import Cell, Verdict
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
-from ragstone.types.score import Correction, Score
+from ragstone.types.score import Score
 
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")  # share a scope
 STYLES = ("page.css",)
@@ -45,8 +47,6 @@ _ANY: TypeAdapter[object] = TypeAdapter(object)
 _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
-
-Metrics = Mapping[str, Mapping[str, Any]]  # from a run's summary: metric -> figures by key
 
 
 def write_html(run: Run, path: Path) -> None:
@@ -70,7 +70,7 @@ def page_context(
     shown, notice = excerpt(run, max_rows)
     if also is not None and all(row.index != also.index for row in shown.rows):
         shown = replace(shown, rows=[*shown.rows, also])
-    return {"run": summarize_run(run), "blocks": embed_samples(shown), "left_out": notice}
+    return {"run": run, "blocks": embed_samples(shown, run.verdict), "left_out": notice}
 
 
 def render(template: str, **context: object) -> str:
@@ -96,18 +96,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (
-        *(families, gaps, changed_settings, corrections, curves, figure, level),
-        *(count, formats.decimal, formats.dollars, formats.interval, formats.milliseconds),
-        *(formats.percent, minus),
-    )
+    filters = by_cutoff, count, figure, formats.decimal, level, minus, view.changed_settings
     cast("dict[str, object]", environment.filters).update({each.__name__: each for each in filters})
-    drawn = charts.gauge, charts.histogram, charts.outcomes, charts.reliability
     cast("dict[str, object]", environment.globals).update(
-        {each.__name__: each for each in (*drawn, formats.margin)},
+        {
+            each.__name__: each
+            for each in (charts.gauge, curves, histograms, metric_notes, reliabilities, scale)
+        },
+        view=view,
+        LABELS=formats.LABELS,
+        OUTCOMES=OUTCOMES,
+        FOUND=FOUND,
+        ends=formats.ends,
+        interval=formats.interval,
         version=version("ragstone"),
         CHUNK=CHUNK,
-        OUTCOMES=charts.OUTCOMES,
         scripts=SCRIPTS,
         styles=STYLES,
     )
@@ -130,74 +133,71 @@ def figure(value: float | str | None, *, sign: bool = False) -> str:
     return Markup('<span title="{}">{}</span>').format(minus(formats.decimal(number)), minus(shown))
 
 
-def level(value: float | None, figures: Mapping[str, Any]) -> str:
-    low, high = figures.get("range") or (None, None)
-    if value is None or low is None or high is None or not 0 < high - low < math.inf:
+def level(value: float | None, run: Run, name: str) -> str:
+    if value is None or (ends := scale(run, name)) is None:
         return ""
-    share = min(max((value - low) / (high - low), 0.0), 1.0)
-    good = share if figures["higher_is_better"] else 1 - share
+    share = min(max((value - ends[0]) / (ends[1] - ends[0]), 0.0), 1.0)
+    good = share if run.metrics[name].higher_is_better else 1 - share
     return f"level-{min(int(LEVELS * good), LEVELS - 1)}"
 
 
-def families(metrics: Metrics) -> Mapping[str, Metrics]:
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for name, figures in metrics.items():
-        found.setdefault(figures.get("family", ""), {})[name] = figures
+def by_cutoff(names: Iterable[str]) -> dict[str, dict[int | None, str]]:
+    """Return the metrics that differ in k alone by their name without it, and by k."""
+    found: dict[str, dict[int | None, str]] = {}
+    for name in names:
+        match = _CUTOFF.fullmatch(name)
+        base, k = (f"{match[1]}{match[3]}", int(match[2])) if match else (name, None)
+        found.setdefault(base, {})[k] = name
     return found
 
 
-def curves(metrics: Metrics, *more: Metrics) -> dict[str, Markup]:
-    """Return a chart of the mean by k for each metric that has several, with all systems."""
-    by_k: dict[str, dict[str, dict[int, charts.Point]]] = {}
-    ranges: dict[str, charts.Ends] = {}
-    for letter, system in zip(LETTERS, (metrics, *more), strict=False):
-        for name, figures in system.items():
-            if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
-                curve, k = f"{match[1]}@k{match[3]}", match[2]
-                point = charts.Point(k, figures["mean"], figures["interval"])
-                by_k.setdefault(curve, {}).setdefault(letter, {})[int(k)] = point
-                ranges.setdefault(curve, figures["range"])
+def metric_notes(run: Run) -> dict[str, str]:
+    """Return the notes on each metric's means, by its name without k."""
+    notes = {str(row.cells[0]): str(row.cells[-1]) for row in metric_lines(run)}
     return {
-        name: charts.lines(
-            {letter: [points[k] for k in sorted(points)] for letter, points in found.items()},
-            ranges[name],
-            title=f"{name} by k",
-        )
-        for name, found in by_k.items()
-        if len(found["a"]) > 1
+        base: "; ".join(dict.fromkeys(notes[name] for name in names.values() if notes[name]))
+        for base, names in by_cutoff(run.metrics).items()
     }
 
 
-def corrections(found: Mapping[str, object]) -> list[Line]:
-    return [*correction(Correction.model_validate(found))] if found else []
+def curves(*runs: Run) -> Iterator[tuple[str, Markup]]:
+    """Yield a chart of the mean by k for each metric that has several, with all runs."""
+    for base, names in by_cutoff(runs[0].metrics).items():
+        by_k = {str(k): names[k] for k in sorted(k for k in names if k is not None)}
+        found: dict[str, list[charts.Point]] = {}
+        for letter, run in zip(LETTERS, runs, strict=False):
+            means = {k: run.summary().get(name) for k, name in by_k.items()}
+            found[letter] = [
+                # several intervals in one chart would hide each other
+                charts.Point(k, each.mean, each.interval if len(runs) == 1 else None)
+                for k, each in means.items()
+                if each and each.mean is not None
+            ]
+        if all(len(points) > 1 for points in found.values()):
+            ends = runs[0].metrics[next(iter(names.values()))].range
+            yield base, charts.lines(found, ends, title=f"{base} by k")
 
 
-class Gap(NamedTuple):
-    """Why scores of some metrics are missing; `cause` is None for undefined scores."""
-
-    cause: str | None  # None for undefined scores
-    why: str
-    samples: int
-    titles: tuple[str, ...]
-
-
-def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
-    found: dict[tuple[str | None, str, int], list[str]] = {}
-    for name, figures in metrics.items():
-        title = titles.get(name, name)
-        for each in figures.get("failures", ()):
-            key = formats.CAUSES[Cause(each["cause"])], f"first {each['first']}", each["count"]
-            found.setdefault(key, []).append(title)
-        for reason, number in figures.get("reasons", {}).items():
-            found.setdefault((None, reason, number), []).append(title)
-    listed = [Gap(*key, tuple(names)) for key, names in found.items()]
-    return sorted(listed, key=lambda gap: (gap.cause is None, -gap.samples))
+def histograms(run: Run) -> Iterator[tuple[str, Markup]]:
+    """Yield a chart of the scores of each metric that has more than two different ones."""
+    for name, info in run.metrics.items():
+        counted, mean = run.counts.scores[name].histogram(*info.range), run.summary()[name].mean
+        if counted and mean is not None and sum(map(bool, counted["counts"])) > 2:
+            yield name, charts.histogram(counted, mean)
 
 
-def sample_summary(row: Row) -> dict[str, object]:
-    """Return a sample as listed; scores omit `passed` and `fallback` if not set, to be short."""
+def reliabilities(run: Run) -> Iterator[tuple[str, Markup]]:
+    for name, summary in run.summary().items():
+        bins = summary.corrected.reliability if summary.corrected else ()
+        if chart := charts.reliability(bins):
+            yield name, chart
+
+
+def sample_summary(row: Row, cell: Cell | None = None) -> dict[str, object]:
+    """Return a sample as listed; what is not set is left out of scores and outcomes."""
     sample = row.sample
     return {
+        **({"outcome": cell.outcome, "found": cell.found} if cell else {}),
         "place": row.index,
         "id": sample.id,
         "query": one_line(sample.query[: 2 * MAX_TEXT], MAX_TEXT),
@@ -301,12 +301,13 @@ def _find_metric(name: str) -> Metric | None:
         return None
 
 
-def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
+def embed_samples(run: Run, verdict: Verdict) -> Iterator[tuple[int | None, str]]:
     """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
     rows, listing = iter(run.rows), list[dict[str, object]]()
+    cells = {place: cell for cell in verdict.cells for place in cell.rows}
     for number, chunk in enumerate(iter(lambda: list(islice(rows, CHUNK)), [])):
         yield number, _packed(list(map(sample_document, chunk)))
-        listing += map(sample_summary, chunk)
+        listing += (sample_summary(row, cells.get(row.index)) for row in chunk)
     yield None, _packed(listing)
 
 

@@ -1,17 +1,17 @@
 "use strict";
 // The page of one sample: its response with claims, their evidence, and its scores.
 
-/** Build a sample's page; `titles` are metric titles by name. */
-function samplePage(row, titles) {
+/** Build a sample's page; `outcome` is the badge of its outcome, or null. */
+function samplePage(row, outcome) {
   const parts = [
     element("h1", { id: "sample-title", tabindex: "-1" }, truncate(row.query, 2000)),
-    element("p", { class: "muted" }, `Sample ${row.id}`),
-    chips(row, titles),
+    element("p", { class: "muted" }, `Sample ${row.id} `, outcome),
+    chips(row),
     ...gaps(row),
     historyPart(row),
-    readingPart(row, titles),
+    readingPart(row),
     rankingPart(row),
-    scoresPart(row, titles),
+    scoresPart(row),
     blamePart(row),
     notesPart(row),
     transcriptPart(row),
@@ -23,9 +23,9 @@ function part(title, ...children) {
   return element("section", { class: "part" }, element("h2", {}, title), ...children);
 }
 
-function chips(row, titles) {
+function chips(row) {
   const each = Object.entries(row.scores).map(([name, score]) =>
-    element("li", {}, element("span", { class: "muted" }, titles[name] ?? name), " ", scoreCell(score)),
+    element("li", {}, element("span", { class: "muted" }, name), " ", scoreCell(score)),
   );
   return element("ul", { class: "chips", "aria-label": "Scores" }, ...each);
 }
@@ -46,7 +46,7 @@ function historyPart(row) {
 }
 
 /** Texts, claims and contexts; with a choice of the metric whose claims and texts are shown. */
-function readingPart(row, titles) {
+function readingPart(row) {
   const judged = Object.keys(row.scores).filter((name) => {
     const score = row.scores[name];
     return score.claims.length || score.detail.graded || score.reads === "ranking";
@@ -56,7 +56,7 @@ function readingPart(row, titles) {
   draw(judged[0] ?? null);
   highlightOnHover(made);
   if (judged.length < 2) return made;
-  const options = judged.map((name) => element("option", { value: name }, titles[name] ?? name));
+  const options = judged.map((name) => element("option", {}, name));
   const choice = element("select", { id: "claims-of" }, ...options);
   choice.addEventListener("change", () => draw(choice.value));
   const label = element("label", { class: "choice" }, "Claims and texts of ", choice);
@@ -123,7 +123,7 @@ function contextsPart(row, score) {
   const ranked = score?.reads === "ranking";
   const title = element("h2", { id: "contexts-title" }, ranked ? "Ranking" : "Contexts");
   const texts = ranked ? row.ranking_texts : row.contexts;
-  const contexts = (texts ?? []).map((context, place) => contextPart(context, place, score));
+  const contexts = (texts ?? []).map((each, place) => contextPart(each, place, score, row));
   if (!contexts.length) {
     const none = texts === null ? "unknown" : "none";
     contexts.push(element("p", { class: "muted" }, none));
@@ -136,7 +136,7 @@ function contextsPart(row, score) {
   );
 }
 
-function contextPart(context, place, score) {
+function contextPart(context, place, score, row) {
   const known = [
     context.id === null ? null : `id ${context.id}`,
     context.score === null ? null : `score ${Number(context.score.toPrecision(4))}`,
@@ -151,6 +151,7 @@ function contextPart(context, place, score) {
       {},
       `${name} ${place + 1} `,
       element("span", { class: "name" }, `${known.join(", ")} `),
+      (row.relevance?.[context.id] ?? 0) > 0 ? relevanceBadge(row.relevance, context.id, row) : null,
       score?.detail.graded ? gradeBadge(score.detail.relevant_ranks, place) : null,
     ),
     context.text
@@ -162,7 +163,7 @@ function contextPart(context, place, score) {
 /** Whether the judge found the text at a place relevant; `ranks` are `1, 3`. */
 function gradeBadge(ranks, place) {
   const relevant = String(ranks).split(", ").includes(String(place + 1));
-  return relevant ? badge("good", "✓", "relevant") : badge("unknown", "–", "not relevant");
+  return badge(...(relevant ? ["good", "✓"] : ["unknown", "–"]), `judged ${relevant ? "" : "not "}relevant`);
 }
 
 function claimsPart(claims) {
@@ -259,9 +260,9 @@ function relevanceBadge(relevance, id, row) {
   return badge("good", "✓", grade === 1 ? "relevant" : `relevant, grade ${grade}`);
 }
 
-function scoresPart(row, titles) {
+function scoresPart(row) {
   const rows = Object.entries(row.scores).map(([name, score]) => [
-    titles[name] ?? name,
+    name,
     scoreCell(score),
     score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ passed" : " ✗ missed"}`,
     [score.cause, score.reason].filter(Boolean).join(": "),

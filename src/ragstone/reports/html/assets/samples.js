@@ -11,10 +11,6 @@ function metricHeads() {
   return [...document.querySelectorAll("#rows-table th[data-metric]")];
 }
 
-function metricTitles() {
-  return Object.fromEntries(metricHeads().map((head) => [head.dataset.metric, head.textContent.trim()]));
-}
-
 /** Hide the columns of metrics that are not chosen, in the tables of tags and the list's head. */
 function updateColumns() {
   const boxes = [...document.querySelectorAll("#columns input")];
@@ -28,8 +24,8 @@ function updateColumns() {
 
 /** The class of a score's colour, from `level-0`, the worst; null without a range. */
 function levelOf(score, head) {
+  if (score.value === null || head.dataset.low === "") return null;
   const [low, high] = [Number(head.dataset.low), Number(head.dataset.high)];
-  if (score.value === null || !(high > low) || !Number.isFinite(high - low)) return null;
   const share = Math.min(Math.max((score.value - low) / (high - low), 0), 1);
   return `level-${Math.min(Math.floor(5 * (head.dataset.better === "lower" ? 1 - share : share)), 4)}`;
 }
@@ -104,12 +100,26 @@ function tableRow(row) {
     "tr",
     { "data-place": row.place },
     element("th", { scope: "row" }, link, element("span", { class: "name" }, truncate(row.id, 60))),
+    outcomeWords() ? element("td", {}, outcomeBadge(row)) : null,
     ...cells,
   );
   made.addEventListener("click", (event) => {
     if (!event.target.closest("a") && String(window.getSelection()) === "") link.click();
   });
   return made;
+}
+
+/** The words for outcomes, by outcome; null if this run has none. */
+function outcomeWords() {
+  const options = byId("filters").elements.outcome?.options;
+  return options ? Object.fromEntries([...options].map((each) => [each.value, each.text])) : null;
+}
+
+function outcomeBadge(row) {
+  const signs = { right: ["good", "✓"], wrong: ["bad", "✗"], declined: ["part", "–"] };
+  const words = [outcomeWords()[outcomeOf(row)]];
+  if (row.found && row.found !== "unknown") words.push(row.found);
+  return badge(...(signs[row.outcome] ?? ["unknown", "?"]), words.join(", "));
 }
 
 function updateHeads() {
@@ -152,11 +162,25 @@ function placeFromAddress() {
   return found ? Number(found[1]) : null;
 }
 
+/** Set the filters to those in the address, as in `#outcome=wrong`; false if it has none. */
+function filterByAddress() {
+  const wanted = new URLSearchParams(window.location.hash.slice(1));
+  const fields = [...byId("filters").elements].filter((field) => field.name);
+  if (!fields.some((field) => wanted.has(field.name))) return false;
+  fields.forEach((field) => (field.value = wanted.get(field.name) ?? ""));
+  view.offset = 0;
+  return true;
+}
+
 /** Show the sample in the address, or the list. */
 async function showAddress(source) {
   const place = placeFromAddress();
   if (place === null) {
-    if (["", "#samples"].includes(window.location.hash)) closeSample();
+    const wasOpen = document.body.dataset.sample;
+    const isFilter = filterByAddress();
+    if (isFilter) await refresh(source);
+    if (isFilter || ["", "#samples"].includes(window.location.hash)) closeSample();
+    if (isFilter && wasOpen === undefined) byId("samples").scrollIntoView();
     return;
   }
   if (!document.body.dataset.sample) view.scrolled = window.scrollY;
@@ -164,7 +188,7 @@ async function showAddress(source) {
     const row = await source.row(place);
     if (placeFromAddress() !== place) return;
     document.body.dataset.sample = String(place);
-    byId("sample").replaceChildren(steps(source, place), ...samplePage(row, metricTitles()));
+    byId("sample").replaceChildren(steps(source, place), ...samplePage(row, outcomeWords() && outcomeBadge(row)));
     byId("sample").hidden = false;
     window.scrollTo(0, 0);
     byId("sample-title").focus({ preventScroll: true });
@@ -302,8 +326,8 @@ async function start() {
   const sort = byId("rows-table").dataset.sort ?? "";
   Object.assign(view, { sort, order: worstFirst(sort) });
   updateColumns();
-  await refresh(source);
-  if (placeFromAddress() !== null) await showAddress(source);
+  if (!filterByAddress()) await refresh(source);
+  await showAddress(source);
 }
 
 start();

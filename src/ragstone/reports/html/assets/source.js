@@ -1,6 +1,6 @@
 "use strict";
 // The source of samples: blocks in this page. It has:
-//   list({text, state, metric, tag, value, low, high, sort, order, offset, limit})
+//   list({text, outcome, found, state, metric, tag, value, low, high, sort, order, offset, limit})
 //     -> {total, matched, rows}
 //   row(place) -> everything about one sample
 
@@ -51,17 +51,28 @@ function matchesScore(row, query) {
 }
 
 function matches(row, query) {
+  if (query.outcome && outcomeOf(row) !== query.outcome) return false;
+  if (query.found && row.found !== query.found) return false;
   if (query.tag && query.value && row.tags[query.tag] !== query.value) return false;
   if (query.tag && !query.value && !(query.tag in row.tags)) return false;
   if (query.text && !row.words.includes(query.text.toLowerCase())) return false;
   return matchesScore(row, query);
 }
 
-/** Sort rows by a metric's score; rows without one are last in both directions. */
+function outcomeOf(row) {
+  return row.outcome ?? "not judged";
+}
+
+/** Outcomes from the worst to the best. */
+const ORDER = ["wrong", "declined", "not judged", "right"];
+
+/** Sort rows by a metric's score or by outcome; rows without one are last in both directions. */
 function sortRows(rows, query) {
   const sign = query.order === "desc" ? -1 : 1;
   if (!query.sort) return sign === 1 ? rows : [...rows].reverse();
-  const value = (row) => row.scores[query.sort]?.value ?? null;
+  const byOutcome = query.sort === ":outcome";
+  const value = (row) =>
+    byOutcome ? ORDER.indexOf(outcomeOf(row)) : (row.scores[query.sort]?.value ?? null);
   return [...rows].sort((a, b) => {
     const [left, right] = [value(a), value(b)];
     if (left === null || right === null) return (left === null) - (right === null);
@@ -112,9 +123,11 @@ function embeddedSource(block) {
       return { total: every.length, matched: found.length, rows };
     },
     async row(place) {
-      const position = (await all()).findIndex((row) => row.place === place);
+      const every = await all();
+      const position = every.findIndex((row) => row.place === place);
       if (position < 0) throw new Error(`This report has no sample ${place}.`);
-      return (await chunk(Math.floor(position / size)))[position % size];
+      const whole = (await chunk(Math.floor(position / size)))[position % size];
+      return { ...every[position], ...whole };
     },
   };
 }
