@@ -74,7 +74,7 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
     assert pairs(book["Summary"]) == {
         "Metric": "Value",
         "Verdict": str(run.verdict),
-        "Judge": "offline (word overlap); nobody has tested it",
+        "Judge": "offline (word overlap); this judge is untested",
         "Evaluation Date": f"{run.manifest.started_at.astimezone():%Y-%m-%d %H:%M:%S %Z}",
         "Metric Name": "Hit@K",
         "K Value": 5,

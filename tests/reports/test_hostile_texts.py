@@ -72,9 +72,9 @@ def test_junit(run: Run, text: str, tmp_path: Path) -> None:
     assert not CONTROL.search(path.read_text(encoding="utf-8"))
     schema = etree.XMLSchema(file=str(Path(__file__).with_name("junit.xsd")))
     schema.assertValid(etree.parse(str(path), etree.XMLParser(resolve_entities=False)))
-    suite, ended = JUnitXml.fromfile(str(path))
+    verdict, suite = JUnitXml.fromfile(str(path))
     assert (suite.tests, suite.failures, suite.errors) == (3, 2, 1)
-    assert ended.errors == 1
+    assert verdict.tests == verdict.failures + verdict.errors == 1
     names = {case.name for case in suite}
     assert names == {one_line(run.rows[0].sample.id, 300), "gate: mean >= 0.8"}
     if len(text) < 1000:

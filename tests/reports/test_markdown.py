@@ -122,7 +122,7 @@ def test_made_up_numbers_are_counted_and_told(make_run: MakeRun) -> None:
 
 
 def test_a_run_that_was_stopped_says_so_at_once(make_run: MakeRun) -> None:
-    assert run_as_markdown(make_run(partial=True)).split("\n\n")[1].startswith("**the run stopped")
+    assert run_as_markdown(make_run(partial=True)).startswith("## ✗ the run stopped early; 4 of 4")
 
 
 def test_a_run_without_metrics(make_run: MakeRun) -> None:

@@ -98,6 +98,8 @@ def test_rows_as_csv(run: Run, tmp_path: Path) -> None:
         "latency_ms": "100.0",
         "judge_calls": "0",
         "cost_usd": "0.0",
+        "outcome": "not supported",
+        "found": "found",
         "tags.page": "3",
         "tags.share": "0.5",
         "tags.new": "true",
@@ -334,6 +336,13 @@ def test_a_line_a_row(make_run: MakeRun, tmp_path: Path) -> None:
     assert lines[-1] == ""
     rows = [strict(line) for line in lines[:-1]]
     assert [row["id"] for row in rows] == ["q1", "q2", "q3", "q4"]
+    outcomes = [(row.pop("outcome"), row.pop("found")) for row in rows]
+    assert outcomes == [
+        ("not supported", "found"),
+        ("not supported", "not found"),
+        ("not judged", "unknown"),
+        ("not judged", "found"),
+    ]
     assert rows == [json.loads(json.dumps(row.to_dict())) for row in make_run().rows]
     scores = [row["scores"]["faithfulness"] for row in rows]  # type: ignore[index]
     assert [score["state"] for score in scores] == ["scored", "scored", "undefined", "failed"]

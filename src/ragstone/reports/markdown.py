@@ -46,9 +46,8 @@ def write_markdown(content: Run | str, path: Path) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    state = view.status(run)
-    bad = [state] if state and state.tone is not Tone.GOOD else []
-    blocks = [f"## {escape(view.title(run))}", *map(part_as_markdown, bad)]
+    reasons = filter(None, (*run.too_much_failed, run.failed_tests))
+    blocks = [f"## {escape(view.title(run))}", *(f"**{escape(each)}**" for each in reasons)]
     if advice := run.verdict.advice:
         blocks.append(f"**{escape(advice)}**")
     if lines := [f"- {_emphasized(line)}" for line in view.decisions(run)]:

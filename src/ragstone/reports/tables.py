@@ -18,6 +18,7 @@ from ragstone._internal.text import MARK, one_line, strip_controls
 from ragstone.datasets.frames import Typed, frame_in, library_of
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
+from ragstone.reports.view import outcome_word
 from ragstone.reports.worst import worst_documents
 from ragstone.results.metric_summary import SCORED
 from ragstone.results.ranking_run import REASONS, RankingRows, RankingScores
@@ -99,8 +100,10 @@ _OUTCOME = ("outcome", "found")
 
 
 def _outcome(run: Run, row: Row) -> dict[str, str]:
-    known = run.verdict.outcome_of(row)
-    return dict(zip(_OUTCOME, map(str, known), strict=True)) if known else {}
+    if (known := run.verdict.outcome_of(row)) is None:
+        return {}
+    outcome, found = known
+    return {"outcome": outcome_word(outcome, run.verdict), "found": found.value}
 
 
 def samples_table(run: Run) -> Table:
