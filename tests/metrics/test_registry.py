@@ -446,3 +446,5 @@ def test_success_is_hit_by_another_name() -> None:
 def test_a_metric_that_is_gone_names_its_replacement() -> None:
     with pytest.raises(UsageError, match="named 'unsupported_claims'; use faithfulness"):
         get("unsupported_claims")
+    with pytest.raises(UsageError, match="use faithfulness"):
+        select(["unsupported_claims"])
