@@ -37,7 +37,6 @@ from ragstone.judges.llm.model import (
     Model,
     ModelPrompt,
     Vectors,
-    enumerated,
     unbounded,
 )
 from ragstone.types.reply import Usage
@@ -341,11 +340,8 @@ class _Embeddings(BaseModel):
 class Dialect:
     """The parts of the protocol that a server accepts; found out by asking."""
 
-    # with all limits, those of numbers and lists alone, none; as llama-cpp-python and Together take
-    # a schema; JSON without a schema; neither
-    schema: Literal["bounded", "counted", "json_schema", "object_schema", "json_object", "none"] = (
-        "bounded"
-    )
+    # with all limits, those of numbers and lists alone, none; JSON without a schema; neither
+    schema: Literal["bounded", "counted", "json_schema", "json_object", "none"] = "bounded"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
@@ -363,7 +359,7 @@ class Dialect:
         if self.schema != "none" and _FORM.search(text):
             levels = get_args(Dialect.__annotations__["schema"])
             at = levels.index(self.schema) + 1
-            named = levels.index("object_schema") if "json_object" in text else 0
+            named = levels.index("json_object") if "json_object" in text else 0
             return replace(self, schema=levels[max(at, named)])
         if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
@@ -382,7 +378,6 @@ class Dialect:
         parts = {
             "counted": "a JSON schema without limits of texts",
             "json_schema": "a JSON schema without limits",
-            "object_schema": "JSON with a schema of another form",
             "json_object": "JSON without a schema",
             "none": "no JSON mode",
         }
@@ -612,11 +607,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system
         schema = prompt.schema
-        if dialect.schema == "object_schema":
-            schema = enumerated(schema)
-        elif dialect.schema != "bounded":
+        if dialect.schema != "bounded":
             schema = unbounded(schema, lengths_alone=dialect.schema == "counted")
-        if dialect.schema in ("object_schema", "json_object", "none"):
+        if dialect.schema in ("json_object", "none"):
             system += "\nThe JSON has this schema: " + json.dumps(schema)
         body: dict[str, object] = {
             "model": self._model,
@@ -633,8 +626,6 @@ class OpenAICompatibleModel(Model, Embedder):
         if dialect.schema in ("bounded", "counted", "json_schema"):
             named = {"name": schema["title"], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif dialect.schema == "object_schema":
-            body["response_format"] = {"type": "json_object", "schema": schema}
         elif dialect.schema == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | self._extra_body
