@@ -28,7 +28,7 @@ def test_one_answer() -> None:
 def test_every_topic(topic: str) -> None:
     """Several metrics, each with a threshold."""
     sample = answer(f"Tell me about the {topic}.")
-    assert_sample(sample, {"faithfulness": 0.8, "unsupported_claims": 0})
+    assert_sample(sample, {"faithfulness": 0.8, "hallucination": 0})
 
 
 @pytest.mark.rag(metric="faithfulness", fail_under=0.8)

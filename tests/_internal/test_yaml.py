@@ -2,12 +2,10 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
-from yaml.nodes import MappingNode, ScalarNode
 
 from ragstone._internal.yaml import (
     MAX_BYTES,
     YamlValue,
-    compose_file,
     expand_variables,
     read_yaml_values,
     variable_problems,
@@ -103,40 +101,25 @@ def file_of_yaml_nodes(tmp_path: Path) -> Path:
     return tmp_path / "a.yaml"
 
 
-def test_an_empty_file_has_no_root(file_of_yaml_nodes: Path) -> None:
-    file_of_yaml_nodes.write_text("# nothing\n")
-    assert compose_file(file_of_yaml_nodes) is None
-
-
-@pytest.mark.parametrize(("typed", "tag"), [(True, "int"), (False, "str")])
-def test_a_number_is_one_or_text(file_of_yaml_nodes: Path, typed: bool, tag: str) -> None:
-    file_of_yaml_nodes.write_text("\ufeffk: 5\n", encoding="utf-8")
-    root = compose_file(file_of_yaml_nodes, typed=typed)
-    assert isinstance(root, MappingNode)
-    (key, value) = root.value[0]
-    assert isinstance(key, ScalarNode)
-    assert (key.value, value.tag) == ("k", f"tag:yaml.org,2002:{tag}")
-
-
 @pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\t- x", "a: \x00", "[" * 5000])
 def test_what_is_no_yaml_is_told(file_of_yaml_nodes: Path, text: str) -> None:
     file_of_yaml_nodes.write_text(text)
     with pytest.raises(InputError, match="invalid YAML"):
-        compose_file(file_of_yaml_nodes)
+        read_yaml_values(file_of_yaml_nodes)
 
 
 def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        compose_file(file_of_yaml_nodes)
+        read_yaml_values(file_of_yaml_nodes)
     file_of_yaml_nodes.write_bytes(b"\xff\xfe\xff")
     with pytest.raises(UsageError, match="cannot be read"):
-        compose_file(file_of_yaml_nodes)
+        read_yaml_values(file_of_yaml_nodes)
 
 
 def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
     file_of_yaml_nodes.write_text("#" * (MAX_BYTES + 1))
     with pytest.raises(UsageError, match="too many for a settings file"):
-        compose_file(file_of_yaml_nodes)
+        read_yaml_values(file_of_yaml_nodes)
 
 
 def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> None:

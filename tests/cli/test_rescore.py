@@ -67,10 +67,10 @@ def test_all_policies_stand_side_by_side(
 
 
 def test_new_metrics_that_ask_nothing_new_are_scored(stored: Command) -> None:
-    metrics = summary(stored, "-m", "hit@1", "unsupported_claims")["metrics"]
+    metrics = summary(stored, "-m", "hit@1", "hallucination")["metrics"]
     assert {name: each["mean"] for name, each in metrics.items()} == {
         "hit@1": pytest.approx(1 / 3),
-        "unsupported_claims": 0.5,
+        "hallucination": 0.5,
     }
 
 

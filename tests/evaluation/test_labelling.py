@@ -46,7 +46,7 @@ def sample(n: int, response: str) -> dict[str, object]:
 def stored(store: Store, responses: list[str]) -> str:
     judge = ScriptedJudge({"extract_claims": claims_of, "verify_claims": verdicts_of})
     given = [sample(n, response) for n, response in enumerate(responses)]
-    run = evaluate(given, metrics=(METRIC, "unsupported_claims"), judge=judge, store=store)
+    run = evaluate(given, metrics=(METRIC, "hallucination"), judge=judge, store=store)
     return run.manifest.run_id
 
 
@@ -129,9 +129,9 @@ def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) ->
     info = store.info(run_id)
     assert metric_of(info) == metric_of(info, METRIC) == METRIC
     with pytest.raises(
-        UsageError, match=r"no unsupported_claims whose claims .*choose one of faithfulness"
+        UsageError, match=r"no hallucination whose claims .*choose one of faithfulness"
     ):
-        metric_of(info, "unsupported_claims")
+        metric_of(info, "hallucination")
 
 
 def test_every_answer_is_stored_with_its_chance(session: Callable[..., LabelSession]) -> None:

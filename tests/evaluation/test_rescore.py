@@ -30,7 +30,7 @@ SAMPLES = [
     {"query": "q", "response": text, "contexts": CONTEXTS, "relevance": ["b"]}
     for text in (*CLAIMS, "Sure!", "", "Refused.")
 ] + [{"query": "q", "response": "Two claims, one of them wrong.", "contexts": []}]
-METRICS = ("faithfulness", "hit@1", "unsupported_claims")
+METRICS = ("faithfulness", "hit@1", "hallucination")
 
 
 def claims(question: ExtractClaims) -> object:
@@ -91,8 +91,7 @@ def test_without_a_policy_a_run_comes_to_what_it_came_to() -> None:
 def test_several_policies_stand_side_by_side_and_the_other_metrics_once() -> None:
     again = rescore(made(), policies=["strict", "deepeval"])
     assert list(again.metrics) == [
-        *("faithfulness", "faithfulness:deepeval", "hit@1"),
-        *("unsupported_claims", "unsupported_claims:deepeval"),
+        *("faithfulness", "faithfulness:deepeval", "hit@1", "hallucination"),
     ]
     for policy in ("strict", "deepeval"):
         name = str(get(f"faithfulness:{policy}"))
@@ -144,11 +143,9 @@ def test_what_cannot_be_scored_by_a_policy_is_refused() -> None:
 
 def test_a_metric_that_is_not_loaded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     run = made()
-    left = {
-        name: cls for name, cls in registry.registered().items() if name != "unsupported_claims"
-    }
+    left = {name: cls for name, cls in registry.registered().items() if name != "hallucination"}
     monkeypatch.setattr(registry, "_metrics", left)
-    with pytest.raises(UsageError, match=r"no metric named 'unsupported_claims'.*as a plugin"):
+    with pytest.raises(UsageError, match=r"no metric named 'hallucination'.*as a plugin"):
         rescore(run)
     assert list(rescore(run, ["faithfulness"]).metrics) == ["faithfulness"]
 

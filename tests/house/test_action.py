@@ -109,9 +109,9 @@ def test_a_gate_that_passes(gate: Gate) -> None:
 def test_a_gate_that_fails(gate: Gate) -> None:
     step = gate(
         data="answers.jsonl",
-        metrics="faithfulness\nunsupported_claims",
+        metrics="faithfulness\nhallucination",
         fail_under="faithfulness=80%",
-        fail_over="unsupported_claims=0",
+        fail_over="hallucination=0",
         min_coverage="faithfulness=1",
     )
     assert step.code == 1, step.log

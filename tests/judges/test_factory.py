@@ -418,12 +418,6 @@ def test_what_is_for_one_provider_is_not_for_two(name: str, value: object) -> No
     assert make_judge(Plan(judge="vllm:a,vllm:b", **{name: value})).takes("explain")
 
 
-@pytest.mark.parametrize("guess", [None, LEAST])
-def test_headers_are_not_for_another_protocol(guess: object) -> None:
-    with pytest.raises(UsageError, match="not supported for anthropic:m; only servers"):
-        make_judge(Plan(judge="anthropic:m", judge_headers={"X-Team": "a"}), guess=guess)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [

@@ -8,14 +8,11 @@ from ragstone.metrics.citations import CitationPrecision, CitationRecall
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
-    ClaimUtilization,
     ContextRecall,
     Faithfulness,
     HallucinatedClaims,
     Hallucination,
     NoiseSensitivity,
-    SelfKnowledge,
-    UnsupportedClaims,
 )
 from ragstone.metrics.contexts import ContextRelevance
 from ragstone.metrics.responses import Abstention, AnswerCorrectness
@@ -30,10 +27,10 @@ ROWS = {
     "reference_in_contexts": "S1 N",
 }
 OF_CLAIMS: tuple[Metric, ...] = (
-    *(Faithfulness(), UnsupportedClaims(), ClaimPrecision(), ClaimRecall(), ContextRecall()),
-    *(AnswerCorrectness(), Hallucination(), HallucinatedClaims(), SelfKnowledge()),
+    *(Faithfulness(), ClaimPrecision(), ClaimRecall(), ContextRecall()),
+    *(AnswerCorrectness(), Hallucination(), HallucinatedClaims()),
     *(NoiseSensitivity(contexts=kind) for kind in ("any", "relevant", "irrelevant")),
-    *(ClaimUtilization(), CitationRecall(), CitationPrecision()),
+    *(CitationRecall(), CitationPrecision()),
 )
 OTHERS = {
     "grade_sentences": lambda question: [{"relevant": True} for _ in question.sentences],

@@ -11,14 +11,11 @@ from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
-    ClaimUtilization,
     ContextRecall,
     Faithfulness,
     HallucinatedClaims,
     Hallucination,
     NoiseSensitivity,
-    SelfKnowledge,
-    UnsupportedClaims,
 )
 from ragstone.metrics.registry import registered
 from ragstone.types.claim import Claim, Label
@@ -158,31 +155,6 @@ async def test_it_has_no_figures_of_its_own() -> None:
 SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (PartialVerdict(1, "S", None),))
 
 
-async def test_the_worked_example_of_unsupported_claims(checks: Any) -> None:
-    """Four claims, three supported: faithfulness 3/4, unsupported 1/4."""
-    score = await checks(in_contexts="S1 S2 N S").score(UnsupportedClaims())
-    assert score.value == 0.25
-    assert score.detail["supported"] == 3
-
-
-@each_case(
-    ("policy", "value", "mark", "passed"),
-    [  # S, P, C, N of four claims, turned round
-        ("strict", 0.75, None, None),
-        ("weighted", 0.875, None, None),  # 1 - (1 + 0.5 - 1 + 0) / 4
-        ("ragas", 0.75, None, None),
-        ("deepeval", 0.25, 0.5, True),
-        ("ragaliq", 0.75, pytest.approx(0.3), False),
-        ("promptfoo-plan", 0.75, 0.5, False),
-    ],
-)
-async def test_each_policy_turned_round(
-    checks: Any, policy: str, value: float, mark: float | None, passed: bool | None
-) -> None:
-    score = await checks(in_contexts="S P C N").score(UnsupportedClaims(policy=policy))
-    assert (score.value, score.threshold, score.passed) == (value, mark, passed)
-
-
 SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "mixed": ({"in_contexts": "S P C N"}, {}),
     "all supported": ({"in_contexts": "S S"}, {}),
@@ -199,44 +171,13 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @each_case("policy", POLICIES)
 @each_case("situation", SITUATIONS)
-async def test_it_is_what_faithfulness_lacks_of_1_under_every_policy(
+async def test_a_value_is_in_the_range_of_its_policy(
     checks: Any, situation: str, policy: str
 ) -> None:
     rows, changed = SITUATIONS[situation]
-    one = await checks(**rows).score(Faithfulness(policy=policy), **changed)
-    other = await checks(**rows).score(UnsupportedClaims(policy=policy), **changed)
-    assert (other.state, other.cause, other.fallback) == (one.state, one.cause, one.fallback)
-    assert turned(other.value) == turned(None if one.value is None else 1 - one.value)
-    assert turned(other.threshold) == turned(None if one.threshold is None else 1 - one.threshold)
-    assert other.passed == one.passed
-    assert in_range(one, Faithfulness(policy=policy).range)
-    assert in_range(other, UnsupportedClaims(policy=policy).range)
-
-
-def turned(number: float | None) -> Any:
-    return None if number is None else pytest.approx(number)
-
-
-def in_range(score: Score, ends: tuple[float, float]) -> bool:
-    return score.value is None or ends[0] <= score.value <= ends[1]
-
-
-def test_the_range_is_turned_too() -> None:
-    assert UnsupportedClaims().range == (0, 1)
-    assert UnsupportedClaims(policy="weighted").range == (0, 2)
-
-
-async def test_a_mark_is_told_the_right_way_round(checks: Any) -> None:
-    row = checks(in_contexts="S S S N")
-    fine = await row.score(UnsupportedClaims(threshold=0.25))
-    assert (fine.passed, fine.reason) == (True, "Unsupported Claims 0.25 is <= 0.25")
-    over = await row.score(UnsupportedClaims(threshold=0.2))
-    assert (over.passed, over.reason) == (False, "Unsupported Claims 0.25 is > 0.2")
-    # nobody verified it: 0.5 reaches the mark of 0.5, and passes all the same not
-    lost = checks(in_contexts="S", others={"verify_claims": Failure(Cause.TIMEOUT, "late")})
-    flagged = await lost.score(UnsupportedClaims(policy="promptfoo-plan"))
-    assert (flagged.value, flagged.passed, flagged.fallback) == (0.5, False, True)
-    assert "is <= 0.5, but does not pass: it is flagged" in (flagged.reason or "")
+    metric = Faithfulness(policy=policy)
+    value = (await checks(**rows).score(metric, **changed)).value
+    assert value is None or metric.range[0] <= value <= metric.range[1]
 
 
 async def test_the_worked_example_of_context_recall(checks: Any) -> None:
@@ -381,40 +322,6 @@ async def test_without_claims_it_is_undefined(checks: Any, response: str, reason
     assert (score.state, score.reason) == ("undefined", reason)
 
 
-async def test_the_worked_example_of_claim_utilization(checks: Any) -> None:
-    """Three of four claims were retrieved, two of them were said: 2/3."""
-    made = checks(reference_in_contexts="S1 S2 N S", in_response="S S S C")
-    score = await made.score(ClaimUtilization())
-    assert score.value == pytest.approx(2 / 3)
-    assert score.detail == {"found": 3, "used": 2}
-    names = ["right 1", "right 2", "right 3", "right 4"]
-    assert [claim.text for claim in score.claims] == names * 2
-
-
-async def test_a_blank_response_uses_nothing(checks: Any) -> None:
-    made = checks(reference_in_contexts="S1 S2", in_response="S S")
-    assert (await made.score(ClaimUtilization(), response="")).value == 0.0
-    assert made.kinds == ["extract_claims", "verify_claims"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "changed", "reason"),
-    [
-        (
-            {"reference_in_contexts": "N C1 P1", "in_response": "S S S"},
-            {},
-            "the contexts support none of the reference's claims",
-        ),
-        ({}, {"reference": "Well."}, NO_REFERENCE_CLAIMS),
-    ],
-)
-async def test_where_nothing_was_found_it_is_undefined(
-    checks: Any, rows: dict[str, str], changed: dict[str, str], reason: str
-) -> None:
-    score = await checks(**rows).score(ClaimUtilization(), **changed)
-    assert (score.state, score.reason) == ("undefined", reason)
-
-
 async def test_the_worked_example_of_hallucinated_claims(checks: Any) -> None:
     """Of four claims the third stands nowhere and the last is contradicted by both: 2/4."""
     made = checks(in_contexts="S N N C1", in_reference="S S P C1")
@@ -448,28 +355,6 @@ async def test_contexts_without_texts_are_undefined(checks: Any) -> None:
 
 def test_lower_is_better() -> None:
     assert not HallucinatedClaims.info().higher_is_better
-
-
-async def test_the_worked_example_of_self_knowledge(checks: Any) -> None:
-    """Of four claims the second and the third are right, the third stands in no context: 1/4."""
-    made = checks(in_contexts="S1 S2 N N", in_reference="N S S C")
-    score = await made.score(SelfKnowledge())
-    assert (score.value, score.detail) == (0.25, {"claims": 4, "known": 1})
-    assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
-
-
-async def test_without_contexts_all_that_is_right_was_known(checks: Any) -> None:
-    made = checks(in_contexts="S S", in_reference="S N")
-    assert (await made.score(SelfKnowledge(), contexts=())).value == 0.5
-
-
-async def test_no_claims_are_undefined_of_self_knowledge(checks: Any) -> None:
-    score = await checks().score(SelfKnowledge(), response="Sure!")
-    assert (score.state, score.reason) == ("undefined", "the response makes no claims")
-
-
-def test_lower_is_better_of_self_knowledge() -> None:
-    assert not SelfKnowledge.info().higher_is_better
 
 
 async def test_the_worked_example_of_hallucination(checks: Any) -> None:

@@ -441,3 +441,10 @@ def test_success_is_hit_by_another_name() -> None:
         get("success@5")
     with pytest.raises(UsageError, match="hit@k is trec_eval's success"):
         select(["success"])
+
+
+def test_a_metric_that_is_gone_names_its_replacement() -> None:
+    with pytest.raises(UsageError, match="named 'unsupported_claims'; use faithfulness"):
+        get("unsupported_claims")
+    with pytest.raises(UsageError, match="use faithfulness"):
+        select(["unsupported_claims"])

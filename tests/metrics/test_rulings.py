@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.metrics.claims import Faithfulness, UnsupportedClaims
+from ragstone.metrics.claims import Faithfulness
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED
 from ragstone.types.reply import Failure, PartialVerdict
@@ -17,10 +17,6 @@ YES, PART, NO = (
 
 def scorer(policy: str = "strict", mark: float | None = None) -> Faithfulness:
     return Faithfulness(policy=policy, threshold=mark)
-
-
-class Unsupported(UnsupportedClaims):
-    label = "Unsupported"
 
 
 def judged(*verdicts: Verdict) -> list[JudgedClaim]:
@@ -153,38 +149,3 @@ def test_a_ruling_is_told_with_its_reason() -> None:
     assert half.reason == (
         "Faithfulness 0.50 is >= 0.5, but does not pass: it is flagged; flagged: too late"
     )
-
-
-def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
-    lacking = Unsupported(policy="strict")
-    score = lacking.score_verdicts(judged(YES, YES, NO))
-    assert (score.value, score.passed) == (pytest.approx(1 / 3), None)
-    assert score.detail["supported"] == 2
-    assert lacking.range == (0, 1)
-    one = lacking.score_outcome(ONE, "no claims")
-    assert (one.value, one.detail) == (0.0, {"why": "no claims"})
-
-
-@each_case(
-    ("policy", "mark", "told"),
-    [
-        ("ragaliq", None, (0.3, False, "Unsupported 0.33 is > 0.3")),
-        ("ragaliq", 0.4, (0.4, True, "Unsupported 0.33 is <= 0.4")),
-        ("strict", 1 / 3, (1 / 3, True, "Unsupported 0.33 is <= 0.333333")),
-        ("strict", 0.0, (0.0, False, "Unsupported 0.33 is > 0")),
-        ("weighted", 0.5, (0.5, False, "Unsupported 0.67 is > 0.5")),
-    ],
-)
-def test_and_a_mark_is_a_most(policy: str, mark: float | None, told: tuple[object, ...]) -> None:
-    lacking = Unsupported(policy=policy, threshold=mark)
-    score = lacking.score_verdicts(judged(YES, YES, NO))
-    assert (pytest.approx(score.threshold), score.passed, score.reason) == told
-
-
-def test_and_what_never_passes_does_not() -> None:
-    lacking = Unsupported(policy="promptfoo-plan", threshold=1.0)
-    never = lacking.score_outcome(NEVER, "no claims")
-    assert (never.value, never.passed) == (1.0, False)
-    assert never.reason == "Unsupported 1.00 is <= 1, but does not pass: no statements (no claims)"
-    half = lacking.score_outcome(HALF_FLAGGED, "too late")
-    assert (half.value, half.passed, half.fallback) == (0.5, False, True)

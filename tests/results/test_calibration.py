@@ -263,7 +263,7 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
     [
         ([], "has no labels: label it with `ragstone labels start a`"),
         ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
-        ([replace(labels(1)[0], metric="unsupported_claims")], "where 1 is best"),
+        ([replace(labels(1)[0], metric="hallucinated_claims")], "where 1 is best"),
     ],
 )
 def test_what_cannot_be_calibrated(given: list[HumanLabel], why: str) -> None:

@@ -1,4 +1,3 @@
-import json
 import time
 from types import SimpleNamespace
 
@@ -9,8 +8,7 @@ from tests.store.conftest import query
 
 from ragstone.errors import UsageError
 from ragstone.store import RunLockedError, Store, StoreError, tag
-from ragstone.store.reader import StoredRows, manifest_text
-from ragstone.types.config import Manifest
+from ragstone.store.reader import StoredRows
 
 
 async def write(store: Store, run_id: str, rows: list[object]) -> None:
@@ -32,23 +30,6 @@ async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -
     assert run.extras == {"faithfulness": {}, "hit@5": {"Hits": 2}}
     assert list(run.rows) == rows
     assert run.summary()["hit@5"].mean == 1
-
-
-async def test_a_run_with_a_setting_that_was_removed_comes_back(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def older(manifest: Manifest) -> str:
-        document = json.loads(manifest_text(manifest))
-        return json.dumps({**document, "plan": document["plan"] | {"batch_api": True}})
-
-    monkeypatch.setattr("ragstone.store.store.reader.manifest_text", older)
-    make.begin(store, "r1")
-    assert "batch_api" in query(store, "SELECT manifest FROM runs")[0][0]
-    await write(store, "r1", [make.small_row(place) for place in range(3)])
-    store.finish("r1", extras={}, stopped=None, summary={})
-    run = store.load("r1")
-    assert (run.manifest, len(run.rows)) == (make.manifest("r1"), 3)
-    assert store.info("r1").damage is None
 
 
 async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,8 +126,23 @@ def _refuse_bombs(root: Node) -> None:
         raise refused(root, f"its aliases expand to more than {_REPEATED:,} characters")
 
 
-def compose_file(path: Path, *, typed: bool = True) -> Node | None:
-    """Return the root node of a YAML file, None if it is empty; unless `typed`, values are text."""
+def line_of(node: Node | None, place: Iterable[object]) -> int | None:
+    """Return the line of a value by the keys and numbers that lead to it, or of what has none."""
+    line = None
+    for part in map(str, place):
+        items: dict[str, tuple[Node, Node]] = {}
+        if isinstance(node, MappingNode):
+            items = {key.value: (key, value) for key, value in node.value}
+        elif isinstance(node, SequenceNode):
+            items = {str(number): (item, item) for number, item in enumerate(node.value)}
+        if part not in items:
+            break
+        key, node = items[part]
+        line = key.start_mark.line + 1
+    return line
+
+
+def read_settings_file(path: Path) -> str:
     if not path.is_file():
         raise UsageError(f"{path} cannot be read: it does not exist")
     try:
@@ -135,11 +150,9 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
             raise UsageError(
                 f"{path} has more than {MAX_BYTES:,} bytes, too many for a settings file"
             )
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    with yaml_errors(str(path)):
-        return yaml.compose(text, Loader=yaml.SafeLoader if typed else yaml.BaseLoader)
 
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -196,7 +209,9 @@ class YamlValue:
 
 def read_yaml_values(path: Path) -> Sequence[YamlValue | Problem]:
     """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place."""
-    root = compose_file(path)
+    text = read_settings_file(path)
+    with yaml_errors(str(path)):
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return []
     if not isinstance(root, MappingNode):

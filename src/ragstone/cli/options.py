@@ -378,8 +378,8 @@ JUDGE = (
 LIMITS = tuple(map(setting, ("concurrency", "timeout", "retries", "max_calls", "max_cost")))
 OTEL = option(
     "--otel",
-    "Send spans to OTEL_EXPORTER_OTLP_ENDPOINT: one per sample, judge question and model "
-    "call. RAGSTONE_OTEL=1 sets the default.",
+    "Send a span per sample, judge question and model call; run it with opentelemetry-instrument. "
+    "RAGSTONE_OTEL=1 sets the default.",
     common=False,
     is_flag=True,
     envvar="RAGSTONE_OTEL",
@@ -526,6 +526,6 @@ def plan_of(given: Given, config: Config) -> Plan:
 
 
 def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:
-    if not otel:
-        return nullcontext(UNTRACED)
-    return load("integrations.opentelemetry").exporting(os.environ)
+    return nullcontext(
+        load("integrations.opentelemetry").tracing_of_program() if otel else UNTRACED
+    )

@@ -282,54 +282,15 @@ def _evaluated_span(sample: Sample) -> "Context | None":
     return set_span_in_context(NonRecordingSpan(span)) if span.is_valid else None
 
 
-# Exporting from the command line: to the endpoint that the user names, or not at all.
-
-ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-TRACES, LOGS = (f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT" for kind in ("TRACES", "LOGS"))
-PROTOCOL = "http/protobuf"
-
-
-@contextmanager
-def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None]:
-    """Make spans and events inside the block, and flush them at its end.
-
-    Existing providers, as from `opentelemetry-instrument`, are used unchanged.
-    """
-    with_existing = OpenTelemetry()
+def tracing_of_program() -> OpenTelemetry:
+    """Use the program's own providers, such as those of `opentelemetry-instrument`."""
+    made = OpenTelemetry()
     from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 
-    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
-        yield with_existing
-        return
-    try:
-        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk._logs import LoggerProvider
-        from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise UsageError(NEEDS) from error
-    places = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
-    if not places:
+    if isinstance(get_tracer_provider(), ProxyTracerProvider):
         raise UsageError(
-            f"OpenTelemetry needs an endpoint: set {ENDPOINT}, such as http://localhost:4318"
+            "OpenTelemetry is not set up, so nothing would be sent; install opentelemetry-distro "
+            "and put opentelemetry-instrument before the command: "
+            "opentelemetry-instrument ragstone run ... --otel"
         )
-    for name in (place.replace("ENDPOINT", "PROTOCOL") for place in (TRACES, LOGS, ENDPOINT)):
-        if (protocol := environ.get(name, "").strip() or PROTOCOL) != PROTOCOL:
-            fix = "unset it, or use opentelemetry-instrument"
-            raise UsageError(f"{name}={protocol}: only {PROTOCOL} is supported; {fix}")
-    named = OTELResourceDetector().detect()  # by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
-    resource = Resource.create({"service.name": "ragstone"}).merge(named)
-    spans = TracerProvider(resource=resource, shutdown_on_exit=False)
-    events = LoggerProvider(resource=resource, shutdown_on_exit=False)
-    if places & {ENDPOINT, TRACES}:
-        spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    if places & {ENDPOINT, LOGS}:
-        events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
-    try:
-        yield OpenTelemetry(spans, events)
-    finally:
-        spans.shutdown()
-        events.shutdown()
+    return made

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, RagstoneError
-from ragstone.types.questions import Question, VerifyClaims
+from ragstone.types.questions import Question
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Exchange,
@@ -161,8 +161,6 @@ class ReplayJudge(Judge):
         if question.tags:
             question = question.varied(tags=())
         outcome = self._recorded.get(question.key)
-        if outcome is None and question.kind == VerifyClaims.kind:  # earlier versions: no query
-            outcome = self._recorded.get(question.varied(query="").key)
         if outcome is None:
             raise QuestionNotSupportedError(
                 f"the transcript has no answer to this {question.kind} question; "

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -20,10 +19,10 @@ from ragstone.judges.batching import SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.llm import model as llms
+from ragstone.judges.llm.anthropic import ANTHROPIC, AnthropicModel
 from ragstone.judges.llm.judge import SAME_FAILURES, LlmJudge, sentences_asked_for
 from ragstone.judges.llm.openai import PROVIDERS, REASONING, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
-from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
 from ragstone.judges.local.judge import KINDS, EntailmentJudge
 from ragstone.judges.local.model import LocalSettings, ModelNotDownloadedError, library
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
@@ -286,7 +285,7 @@ class _Maker:
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
         provider, colon, model = name.partition(":")
-        services = [*PROVIDERS, *EXTRAS]
+        services = {**PROVIDERS, ANTHROPIC.name: ANTHROPIC}
         if not colon and nearest(name, [OfflineJudge.name]):
             raise UnknownNameError("judge", name, [OfflineJudge.name])
         if not provider or not model:
@@ -295,31 +294,24 @@ class _Maker:
                 f"there is no judge named {name!r}; name an LLM as provider:model, such as {like}, "
                 f"or use {OfflineJudge.name}"
             )
-        if provider not in services and nearest(
-            provider, names := [*services, spec.CASCADE, spec.LOCAL]
-        ):
+        if provider not in services:
+            names = [*services, spec.CASCADE, spec.LOCAL]
             raise UnknownNameError("provider of models", provider, names)
-        known = PROVIDERS.get(provider)
-        price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
-        more = {"headers": plan.judge_headers, "body": plan.judge_body}
-        if not known and any(more.values()):
-            raise UsageError(
-                f"judge_headers and judge_body are not supported for {name}; only servers with "
-                "OpenAI's protocol take them"
-            )
-        if self.guess:  # needs no key, only the extra
-            if not known:
-                provider_class(name)
+        known = services[provider]
+        price = self._price(name, known.custom_url(plan.base_url))
+        if self.guess:  # needs no key
             llm: llms.Model = DryRunModel(name)
         else:
-            own = partial(PydanticAiModel, provider)
-            connect = partial(OpenAICompatibleModel, known, **more) if known else own
+            connect = AnthropicModel if known is ANTHROPIC else OpenAICompatibleModel
             llm = connect(
+                known,
                 model,
                 caller=self.callers[provider],
                 timeout=plan.timeout,
                 temperature=plan.temperature,
                 base_url=plan.base_url,
+                headers=plan.judge_headers,
+                body=plan.judge_body,
             )
             llm = self.tracing.model(llm)
         return LlmJudge(

@@ -7,7 +7,15 @@ from dataclasses import MISSING, fields, is_dataclass
 from ragstone._internal.fields import metric_name
 from ragstone.errors import UnknownNameError
 from ragstone.metrics.base import FAMILIES, Ask, Metric
-from ragstone.metrics.registry import custom, find, get, load_plugin, register, registered
+from ragstone.metrics.registry import (
+    OTHER_NAMES,
+    custom,
+    find,
+    get,
+    load_plugin,
+    register,
+    registered,
+)
 from ragstone.types.score import MetricInfo
 
 __all__ = [
@@ -59,7 +67,7 @@ def select(
     for name in map(metric_name, names):
         bare = re.split("[@:,]", name, maxsplit=1)[0]
         members = _members(name) if name in GROUPS else [name]
-        if name not in GROUPS and find(bare) is None and bare != "success":  # get has a hint for it
+        if name not in GROUPS and find(bare) is None and bare not in OTHER_NAMES:
             raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
         for each in members:
             for filling in fillings:

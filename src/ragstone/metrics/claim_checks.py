@@ -305,11 +305,7 @@ class ClaimMetric(ClaimVerifier):
 
     @property
     def range(self) -> tuple[float, float]:
-        ends = self._oriented(self.rules.low), self._oriented(1.0)
-        return min(ends), max(ends)
-
-    def _oriented(self, number: float) -> float:
-        return number if self.higher_is_better else 1 - number
+        return self.rules.low, 1.0
 
     @property
     def described(self) -> MetricInfo:
@@ -443,14 +439,11 @@ class ClaimMetric(ClaimVerifier):
         *,
         veto: bool = False,
     ) -> Score:
-        value, threshold = self._oriented(value), self.threshold
-        if threshold is None and self.rules.threshold is not None:
-            threshold = self._oriented(self.rules.threshold)
-        passing, failing = (">=", "<") if self.higher_is_better else ("<=", ">")
-        reached = threshold is not None and reaches(value, threshold, passing)
+        threshold = self.rules.threshold if self.threshold is None else self.threshold
+        reached = threshold is not None and reaches(value, threshold)
         parts: list[str] = []
         if threshold is not None:
-            sign = passing if reached else failing
+            sign = ">=" if reached else "<"
             parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
             if reached and (flag or veto):
                 parts[0] += ", but does not pass" + (": it is flagged" if flag else "")

@@ -2,8 +2,6 @@
 
 from typing import ClassVar, Literal
 
-from pydantic.dataclasses import dataclass
-
 from ragstone.metrics.claim_checks import (
     NO_CLAIMS,
     NO_REFERENCE_CLAIMS,
@@ -35,21 +33,6 @@ class Faithfulness(ClaimMetric):
     """
 
     label: ClassVar[str] = "Faithfulness"
-    check = RESPONSE_IN_CONTEXTS
-
-
-@register("unsupported_claims")
-class UnsupportedClaims(ClaimMetric):
-    """The share of the response's claims that the contexts do not support.
-
-    Formula: 1 - faithfulness, under every policy; the policy's threshold is inverted too. Range 0
-    to 1; lower is better. 0.0: every claim is supported. 1.0: none is. Undefined: the response is
-    empty or makes no claims. Two calls per sample, shared with faithfulness.
-    Source: Es et al., RAGAS (EACL 2024), section 3, faithfulness.
-    """
-
-    label: ClassVar[str] = "Unsupported Claims"
-    higher_is_better: ClassVar[bool] = False
     check = RESPONSE_IN_CONTEXTS
 
 
@@ -98,51 +81,8 @@ class ClaimPrecision(ClaimMetric):
     check = RESPONSE_IN_REFERENCE
 
 
-@register("claim_utilization")
-class ClaimUtilization(CheckMetric):
-    """The share of the reference's claims in the contexts that the response uses.
-
-    Formula: claims of the reference that contexts and response support / those that the contexts
-    support. Range 0 to 1. 1.0: everything needed and retrieved was used. 0.0: none of it.
-    Undefined: the contexts support no claim of the reference, or it makes none. Three calls per
-    sample, two with `reference_claims`.
-    Source: Ru et al., RAGChecker (2024), context utilization.
-    """
-
-    label: ClassVar[str] = "Claim Utilization"
-    checks = (REFERENCE_IN_CONTEXTS, REFERENCE_IN_RESPONSE)
-
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        del sample
-        pairs = list(zip(*map(supported, judged), strict=True))
-        used = [in_response for in_contexts, in_response in pairs if in_contexts]
-        if not used:
-            none = "the contexts support none of the reference's claims"
-            return Score.undefined(none if pairs else NO_REFERENCE_CLAIMS)
-        return Score.scored(sum(used) / len(used), detail={"found": len(used), "used": sum(used)})
-
-
-@dataclass(frozen=True)
-class MissingFromContextsMetric(CheckMetric):
-    """The share of the response's claims that no context supports, and that are correct or not."""
-
-    higher_is_better: ClassVar[bool] = False
-    checks = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
-    correct: ClassVar[bool]
-    counted: ClassVar[str]
-
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        del sample
-        in_contexts, in_reference = map(supported, judged)
-        if not in_contexts:
-            return Score.undefined(NO_CLAIMS)
-        pairs = list(zip(in_contexts, in_reference, strict=True))
-        found = pairs.count((False, self.correct))
-        return Score.scored(found / len(pairs), detail={"claims": len(pairs), self.counted: found})
-
-
 @register("hallucinated_claims")
-class HallucinatedClaims(MissingFromContextsMetric):
+class HallucinatedClaims(CheckMetric):
     """The share of the response's claims that neither the reference nor the contexts support.
 
     Formula: claims that neither the reference nor the contexts support / claims. Range 0 to 1;
@@ -152,24 +92,17 @@ class HallucinatedClaims(MissingFromContextsMetric):
     """
 
     label: ClassVar[str] = "Hallucinated Claims"
-    correct: ClassVar[bool] = False
-    counted: ClassVar[str] = "hallucinated"
+    higher_is_better: ClassVar[bool] = False
+    checks = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
 
-
-@register("self_knowledge")
-class SelfKnowledge(MissingFromContextsMetric):
-    """The share of the response's claims that the reference supports and the contexts do not.
-
-    Formula: claims that the reference supports and the contexts do not / claims. Range 0 to 1;
-    lower is better, because the contexts should support every claim. 0.0: no claim is. 1.0: all
-    are. Undefined: no claims, or a blank reference. Three calls per sample, two of them shared
-    with faithfulness.
-    Source: Ru et al., RAGChecker (2024), self-knowledge.
-    """
-
-    label: ClassVar[str] = "Self-Knowledge"
-    correct: ClassVar[bool] = True
-    counted: ClassVar[str] = "known"
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        del sample
+        pairs = list(zip(*map(supported, judged), strict=True))
+        if not pairs:
+            return Score.undefined(NO_CLAIMS)
+        found = pairs.count((False, False))
+        detail = {"claims": len(pairs), "hallucinated": found}
+        return Score.scored(found / len(pairs), detail=detail)
 
 
 @register("hallucination")

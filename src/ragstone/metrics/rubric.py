@@ -9,11 +9,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank, is_list, is_object
 from ragstone._internal.text import describe_fault
-from ragstone._internal.yaml import compose_file
+from ragstone._internal.yaml import line_of, load_yaml, read_settings_file
 from ragstone.errors import InputError, Problem, nearest
 from ragstone.metrics.base import NAME, Ask, Metric
 from ragstone.types.questions import RateResponse
@@ -23,12 +22,11 @@ from ragstone.types.score import Detail, Score
 LIST = "rubrics"  # the key of a file with several rubrics
 ALWAYS = ("query", "response")  # texts that the judge always sees
 _LEVEL = re.compile(r"0|-?[1-9][0-9]{0,8}")
-_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 _Place = tuple[str | int, ...]
 
 
 def _whole_number(value: object) -> object:
-    if isinstance(value, bool | float) or (isinstance(value, str) and not _LEVEL.fullmatch(value)):
+    if isinstance(value, bool) or not _LEVEL.fullmatch(str(value)):
         raise ValueError("a level is a whole number, such as 3")
     return value
 
@@ -85,16 +83,19 @@ class NamedRubric(Rubric):
 
 
 def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
-    page = _Page()
-    root = compose_file(path, typed=False)
-    content: object = {} if root is None else page.value(root, ())
-    items: list[tuple[_Place, object]] = [((), content)]
+    root, content = load_yaml(read_settings_file(path), str(path))
+    items: list[tuple[_Place, object]] = [((), {} if content is None else content)]
+    problems: list[Problem] = []
+
+    def add(place: _Place, seen: str) -> None:
+        problems.append(Problem(seen, row=line_of(root, place), unit="line"))
+
     if is_object(content) and LIST in content:
         rubrics = content[LIST]
         several = rubrics if is_list(rubrics) and len(content) == 1 else []
         items = [((LIST, number), item) for number, item in enumerate(several)]
         if not items:
-            page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
+            add((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
     found: dict[str, NamedRubric] = {}
     for place, item in items:
         try:
@@ -102,12 +103,12 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
         except ValidationError as error:
             for fault in error.errors(include_url=False):
                 inner = tuple(part for part in fault["loc"] if part != "[key]")
-                page.problem((*place, *inner), _describe_fault(fault, inner))
+                add((*place, *inner), _describe_fault(fault, inner))
             continue
         if found.setdefault(rubric.name, rubric) is not rubric:
-            page.problem((*place, "name"), f"name: {rubric.name!r} appears twice")
-    if page.problems:
-        raise InputError(str(path), sorted(page.problems, key=lambda it: it.row or 0))
+            add((*place, "name"), f"name: {rubric.name!r} appears twice")
+    if problems:
+        raise InputError(str(path), sorted(problems, key=lambda it: it.row or 0))
     return tuple(found.values())
 
 
@@ -124,39 +125,6 @@ def _describe_fault(fault: ErrorDetails, place: _Place) -> str:
     if kind in ("model_type", "model_attributes_type"):
         return "expected `key: value` lines with name, criteria and levels"
     return f"{key}: {describe_fault(fault)}, got {fault['input']!r:.80}"
-
-
-class _Page:
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self._rows: dict[_Place, int] = {}
-        self._seen = set[int]()
-
-    def problem(self, place: _Place, seen: str) -> None:
-        inner = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in self._rows), ())
-        self.problems.append(Problem(seen, row=self._rows.get(inner), unit="line"))
-
-    def value(self, node: Node, place: _Place) -> object:
-        """Return a node's value; numbers stay text, because the key decides how they are read."""
-        self._rows[place] = node.start_mark.line + 1
-        if id(node) in self._seen:
-            self.problem(place, "aliases are not supported; write the value out")
-            return None
-        self._seen.add(id(node))
-        if node.tag not in _TAGS:
-            self.problem(place, f"{node.tag} is not supported; write a plain value")
-        if isinstance(node, SequenceNode):
-            return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
-        if isinstance(node, ScalarNode):
-            return node.value
-        assert isinstance(node, MappingNode)
-        named: dict[str, object] = {}
-        for name, value in node.value:
-            key = name.value if isinstance(name, ScalarNode) else ""
-            if key in named:
-                self.problem(place, f"the key {key!r} appears twice")
-            named[key] = self.value(value, (*place, key))
-        return named
 
 
 @dataclass(frozen=True)

@@ -43,30 +43,18 @@ _SQLITE = {  # code -> the reason and what to do
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
     sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; choose another path",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; correct the permissions of the file and of its "
+    "folder, in which it needs others, or copy it with its -wal file to another folder",
     sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: _DELETED,
     sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with sqlite3's .recover",
     sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
 }
-_POSTGRESQL = {  # SQLSTATE -> the reason and what to do
+_POSTGRESQL = {  # SQLSTATE -> the reason and what to do, where the server's message lacks it
     "23503": _DELETED,
-    "25006": "the server is read-only; use another",
-    "28P01": "the password was rejected; correct it in the URL or in PGPASSWORD",
-    "28000": "the user was rejected; correct the URL, or the pg_hba.conf of the server",
-    "3D000": "the database does not exist; create it (createdb), or correct the URL",
     "42501": "this user cannot create or use the schema `ragstone`; grant the privilege",
-    "53100": "the disk of the server is full; free some space there",
     "53300": "the server has no free connections; close some, or raise max_connections",
     "55P03": _WAITED,
-    "57P03": "the server is starting or shutting down; try again",
-}
-_POSTGRESQL_MESSAGES = {  # part of a message without a SQLSTATE -> the reason and what to do
-    "password authentication failed": _POSTGRESQL["28P01"],
-    "no password supplied": "a password is required; set PGPASSWORD, or add it to the URL",
-    "does not exist": _POSTGRESQL["3D000"],
-    "no pg_hba.conf entry": _POSTGRESQL["28000"],
-    "role ": _POSTGRESQL["28000"],
 }
 KIND = 0x5261_6773  # of the advisory locks: a number that other programs are unlikely to use
 _LOCKED_RUNS = f"""
@@ -121,8 +109,10 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
 
 def _check_path(path: Path, *, reading: bool) -> None:
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            # SQLite would write a journal beside a device
+        if path.is_dir():
+            near = path / "ragstone.db"
+            raise StoreError(f"{path}: it is a folder; name a file in it, such as {near}")
+        if path.exists() and not path.is_file():  # SQLite would write a journal beside a device
             raise StoreError(f"{path}: it is not a regular file; choose another path")
         if reading and not path.exists():
             raise StoreError(f"there is no store at {path}; choose another path")
@@ -197,37 +187,19 @@ def translate_errors(name: str) -> Generator[None, None, None]:
         if not isinstance(error, DBAPIError):
             raise StoreError(f"{name}: {quoted(str(error), 300)}") from None
         if isinstance(error.orig, sqlite3.Error):
-            raise StoreError(f"{name}: {explain_sqlite_error(error.orig, name)}") from None
+            raise StoreError(f"{name}: {explain_sqlite_error(error.orig)}") from None
         message = quoted(str(error.orig), 300)
         reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
-        messages = _POSTGRESQL_MESSAGES.items()
-        reason = reason or next((why for part, why in messages if part in message), None)
         if reason is None and (error.connection_invalidated or "connection" in message):
-            reason = "the server is unreachable or closed the connection; start it, or correct "
-            reason += "the URL"
+            reason = "connecting failed; correct the URL, or start the server"
         raise StoreError(
             f"{name}: {reason} ({message})" if reason else f"{name}: {message}"
         ) from None
 
 
-def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
+def explain_sqlite_error(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", 0)
-    reason = _SQLITE.get(code) or _SQLITE.get(code := code & 0xFF)  # the primary code
-    if file and code == sqlite3.SQLITE_CANTOPEN:
-        path = Path(file)
-        folder = path.absolute().parent
-        if path.is_dir():
-            reason = f"it is a folder; name a file in it, such as {path / 'ragstone.db'}"
-        elif not folder.is_dir():
-            reason = f"there is no folder {folder}; create it, or choose another folder"
-        elif path.exists() and not os.access(path, os.R_OK):
-            reason = "it cannot be read; change its permissions"
-        elif not os.access(folder, os.W_OK | os.X_OK):
-            reason = f"no files can be created in its folder {folder}; change its permissions"
-            if (log := path.with_name(f"{path.name}-wal")).exists():
-                reason += f", or copy {path} and {log} to another folder"
-        if reason != _SQLITE[code]:
-            reason = f"it cannot be opened: {reason}"
+    reason = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)  # the primary code
     message = quoted(str(error), 300)
     return f"{reason} ({message})" if reason else message
 

@@ -13,13 +13,12 @@ import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
-from yaml.nodes import MappingNode, Node, SequenceNode
 
 from ragstone._internal.fields import FrozenModel, is_list, is_object
 from ragstone._internal.files import check_file
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import describe_fault
-from ragstone._internal.yaml import NAME, VARIABLE, load_yaml, variable_problems
+from ragstone._internal.yaml import NAME, VARIABLE, line_of, load_yaml, variable_problems
 from ragstone.errors import InputError, Problem, TargetError, nearest
 
 Values = Mapping[str, object]
@@ -216,7 +215,7 @@ class ApiDescription(FrozenModel):
                 Problem(
                     f"{'.'.join(map(str, place)) or 'the file'}: {seen}",
                     "" if ";" in seen else "see docs/targets.md for a complete file",
-                    row=_line(root, place),
+                    row=line_of(root, place),
                     unit="line",
                 )
                 for fault in error.errors()
@@ -264,18 +263,3 @@ def _describe(fault: ErrorDetails) -> str:
     fix = "" if "`" in expected else "; put it in quotes"
     seen = "nothing" if given in (None, {}) else _GIVEN.get(type(given), f"{given}{fix}")
     return f"expected {expected}, got {seen}"
-
-
-def _line(node: Node | None, place: Iterable[object]) -> int | None:
-    line = None
-    for part in map(str, place):
-        items: dict[str, tuple[Node, Node]] = {}
-        if isinstance(node, MappingNode):
-            items = {key.value: (key, value) for key, value in node.value}
-        elif isinstance(node, SequenceNode):
-            items = {str(number): (item, item) for number, item in enumerate(node.value)}
-        if part not in items:
-            break
-        key, node = items[part]
-        line = key.start_mark.line + 1
-    return line

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
-from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName, is_object
+from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
 from ragstone._internal.secrets import tells_secret
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.errors import UsageError
@@ -468,9 +468,6 @@ class Source(FrozenModel):
         return [*lines, *tags]
 
 
-_REMOVED = frozenset({"batch_api", "engine"})  # settings that plans stored by earlier versions have
-
-
 class Manifest(FrozenModel):
     """The plan of a run, the versions and inputs it used, and its start."""
 
@@ -492,13 +489,6 @@ class Manifest(FrozenModel):
     answers_from: str | None = None  # the run that asked the target, if this one did not
     # options of the command that started the run, for the files that `resume` writes
     reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
-
-    @field_validator("plan", mode="before")
-    @classmethod
-    def _without_removed(cls, plan: object) -> object:
-        if not is_object(plan):
-            return plan
-        return {name: value for name, value in plan.items() if name not in _REMOVED}
 
     @property
     def fingerprint(self) -> str:

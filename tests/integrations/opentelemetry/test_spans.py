@@ -169,7 +169,7 @@ async def test_each_question_belongs_to_its_sample_however_many_are_under_way(
     )
     run = await evaluate_async(
         samples,
-        metrics=["faithfulness", "unsupported_claims", "claim_recall"],
+        metrics=["faithfulness", "hallucination", "claim_recall"],
         judge=judge,
         concurrency=16,
         tracing=tracing,

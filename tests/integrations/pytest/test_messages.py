@@ -82,11 +82,11 @@ async def test_metrics_that_share_claims_tell_them_once() -> None:
     sample = {"query": "Weight?", "response": "It weighs 90 g.", "contexts": ["It weighs 80 g."]}
     run = await evaluate_async(
         [sample],
-        metrics=["faithfulness", "unsupported_claims"],
+        metrics=["faithfulness", "hallucination"],
         judge=ScriptedJudge(answers),
         fail_under={"faithfulness": 1},
-        fail_over={"unsupported_claims": 0},
+        fail_over={"hallucination": 0},
     )
     told = failure_message(run, run.gates()).splitlines()
-    assert [line.split()[0] for line in told[:2]] == ["faithfulness", "unsupported_claims"]
+    assert [line.split()[0] for line in told[:2]] == ["faithfulness", "hallucination"]
     assert sum(line.startswith("  - ") for line in told) == 1

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
-LEVELS = ("bounded", "counted", "json_schema", "object_schema", "json_object", "none")
+LEVELS = ("bounded", "counted", "json_schema", "json_object", "none")
 LESS = Dialect(schema="counted")
 
 
@@ -67,7 +67,7 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
         (FIRST, "The schema is too large for max_tokens", LESS),  # the schema comes first
         *((Dialect(a), "maxItems", Dialect(b)) for a, b in pairwise(LEVELS)),
         (Dialect(schema="none"), "response_format", None),
-        (FIRST, "response_format.type must be text or json_object", Dialect("object_schema")),
+        (FIRST, "response_format.type must be text or json_object", Dialect("json_object")),
         (Dialect("json_object"), "json_object is not supported", Dialect("none")),
         (FIRST, "System role not supported", Dialect(system=False)),
         (FIRST, "Developer message is not enabled for models/gemma", Dialect(system=False)),
@@ -101,7 +101,6 @@ def test_what_is_tried_after_a_refusal(
         (FIRST, LESS, "a JSON schema without limits of texts"),
         (LESS, replace(LESS, system=False), "no system role"),
         (LESS, Dialect(schema="json_schema"), "a JSON schema without limits"),
-        (LESS, Dialect(schema="object_schema"), "JSON with a schema of another form"),
         (LESS, Dialect(schema="json_object"), "JSON without a schema"),
         (
             FIRST,
@@ -173,9 +172,9 @@ def hates_limits(asked: dict) -> str:
         ((no_bounds,), 1),
         ((no_system,), 1),
         ((no_schema,), 2),
-        ((no_format,), 4),
-        ((newer, cool, no_format, no_system), 7),
-        ((no_system, no_format, cool, newer), 7),
+        ((no_format,), 3),
+        ((newer, cool, no_format, no_system), 6),
+        ((no_system, no_format, cool, newer), 6),
     ],
 )
 async def test_what_a_server_does_not_take_is_left_out_from_then_on(
@@ -195,7 +194,7 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
 @pytest.mark.parametrize(
     ("status", "rules", "steps"),
     [
-        (422, (newer, no_format), 5),
+        (422, (newer, no_format), 4),
         (422, (no_system,), 1),
         (500, (no_bounds,), 1),
         (500, (no_schema,), 2),
@@ -225,15 +224,13 @@ async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, m
         "json_schema",
         "json_schema",
         "json_object",
-        "json_object",
         None,
     ]
     assert [each["json_schema"]["schema"] for each in formats[:2]] == [COUNTED, BARE]
     systems = [asked["messages"][0]["content"] for asked in told]
     assert systems[:2] == ["Be brief."] * 2
-    assert formats[2]["schema"] == SCHEMA == PROMPT.schema
-    assert "schema" not in formats[3]
-    assert systems[3] == systems[4] == "Be brief.\nThe JSON has this schema: " + json.dumps(BARE)
+    assert "schema" not in formats[2]
+    assert systems[2] == systems[3] == "Be brief.\nThe JSON has this schema: " + json.dumps(BARE)
 
 
 async def test_a_schema_loses_the_limits_of_texts_first(model_at, faulty) -> None:
@@ -253,7 +250,7 @@ async def test_without_a_system_role_its_text_stands_before_the_users(faulty, mo
 
 @pytest.mark.parametrize("concurrency", [8, 64])
 @pytest.mark.parametrize(
-    ("rules", "steps"), [((newer,), 1), ((no_format,), 4), ((newer, cool, no_format), 6)]
+    ("rules", "steps"), [((newer,), 1), ((no_format,), 3), ((newer, cool, no_format), 6)]
 )
 async def test_many_calls_at_once_all_find_the_way(
     model_at, faulty, caplog, concurrency: int, rules, steps: int

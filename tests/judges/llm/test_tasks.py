@@ -8,7 +8,7 @@ from tests.cases import each_case
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.llm.coverage import invented, uncovered
-from ragstone.judges.llm.model import enumerated, unbounded
+from ragstone.judges.llm.model import unbounded
 from ragstone.judges.llm.prompt import (
     TASKS,
     InventedClaimError,
@@ -424,10 +424,3 @@ def test_what_is_no_list_of_questions_is_malformed(reply: str) -> None:
     with pytest.raises(JudgeFailureError) as failed:
         TASKS["write_questions"].parse(RawReply(reply), WRITE)
     assert failed.value.failure.cause is Cause.MALFORMED
-
-
-def test_a_range_of_numbers_is_listed_for_servers_without_ranges() -> None:
-    schema = TASKS["verify_claims"].schema(VERIFY)
-    numbers = [node for node in nodes(enumerated(schema)) if node.get("type") == "integer"]
-    assert numbers
-    assert all(node["enum"] == [*range(1, len(node["enum"]) + 1)] for node in numbers)

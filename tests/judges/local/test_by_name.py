@@ -108,11 +108,6 @@ def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[local\]'"):
         Evaluation.estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
-    monkeypatch.setitem(sys.modules, "mistralai", None)
-    for name in [name for name in sys.modules if name.startswith("mistralai.")]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[mistral\]'"):
-        Evaluation.estimate(ROWS, metrics="faithfulness", judge="mistral:m")
 
 
 def test_what_it_does_not_answer_is_not_run(make_model) -> None:

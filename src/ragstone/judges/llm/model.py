@@ -85,28 +85,17 @@ _BOUNDS = frozenset(("maxItems", "maxLength", "maximum", "minItems", "minimum"))
 
 def unbounded(schema: Any, *, lengths_alone: bool = False) -> Any:
     """Return a JSON schema without the limits of texts, numbers and lists, or those of texts."""
-    dropped = {"maxLength"} if lengths_alone else _BOUNDS
-    return _changed(schema, lambda node: {k: v for k, v in node.items() if k not in dropped})
-
-
-def enumerated(schema: Any) -> Any:
-    """Return a JSON schema that lists the numbers of a range, for servers without ranges."""
-
-    def listed(node: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "maximum" not in node:
-            return node
-        return {"enum": [*range(node["minimum"], node["maximum"] + 1)], "type": node["type"]}
-
-    return _changed(schema, listed)
-
-
-def _changed(schema: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:
     if isinstance(schema, list):
-        return [_changed(item, change) for item in cast("list[object]", schema)]
+        each = cast("list[object]", schema)
+        return [unbounded(item, lengths_alone=lengths_alone) for item in each]
     if not isinstance(schema, Mapping):
         return schema
-    node = change(cast("Mapping[str, Any]", schema))
-    return {key: _changed(value, change) for key, value in node.items()}
+    dropped = {"maxLength"} if lengths_alone else _BOUNDS
+    return {
+        key: unbounded(value, lengths_alone=lengths_alone)
+        for key, value in cast("Mapping[str, object]", schema).items()
+        if key not in dropped
+    }
 
 
 class Model(AsyncResource, ABC):

@@ -37,7 +37,6 @@ from ragstone.judges.llm.model import (
     Model,
     ModelPrompt,
     Vectors,
-    enumerated,
     unbounded,
 )
 from ragstone.types.reply import Usage
@@ -98,6 +97,8 @@ class Provider:
         return os.environ.get("AZURE_OPENAI_API_VERSION", older)
 
     def url_of(self, base: str, model: str, path: str) -> str:
+        if self.name == "anthropic":
+            return f"{base.removesuffix('/v1')}/v1/{path}"
         if self.name != "azure" or base.endswith("/v1"):
             return f"{base}/{path}"
         return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
@@ -105,6 +106,8 @@ class Provider:
     def headers(self, key: str | None) -> dict[str, str]:
         if self.name == "azure" and key:
             return {"api-key": key}
+        if self.name == "anthropic":
+            return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
         if self.name == "azure" and (key := os.environ.get(_AZURE_TOKEN)):
             remember(key, _AZURE_TOKEN)
         sent = {"Authorization": f"Bearer {key}" if key else ""}
@@ -115,6 +118,7 @@ class Provider:
 
 _AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - its name
 _ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+_GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 _PROVIDERS = (
     Provider(
         "openai",
@@ -127,7 +131,10 @@ _PROVIDERS = (
     Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    Provider("gemini", _GOOGLE, "GEMINI_API_KEY"),
+    Provider("google", _GOOGLE, "GOOGLE_API_KEY"),
+    Provider("bedrock", None, "AWS_BEARER_TOKEN_BEDROCK"),
     Provider(
         "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", ("OLLAMA_BASE_URL", "OLLAMA_HOST")
     ),
@@ -157,7 +164,7 @@ _NO_MODEL = re.compile(
 )
 _SPENT = re.compile(
     r"insufficient_quota|crossed budget|budget_?(?: has been )?exceeded"
-    r"|insufficient (?:credit|fund|balance)",
+    r"|insufficient (?:credit|fund|balance)|credit balance is too low",
     re.IGNORECASE,
 )
 _FORM = re.compile(
@@ -178,7 +185,7 @@ _TOO_LONG = re.compile(
 
 def _is_permanent(status: int, text: str) -> bool:
     """Whether no retry helps against a 429 or 5xx: account, form or model are at fault."""
-    said = _error_text(text)
+    said = error_text(text)
     if _SPENT.search(said):
         return True
     faults = (_FORM, _NO_MODEL, _NO_SYSTEM, _TOO_LONG)
@@ -191,7 +198,7 @@ _WORDS = jmespath.compile(  # of an error, or of the first in a list
 )
 
 
-def _error_text(body: str) -> str:
+def error_text(body: str) -> str:
     """Return the words of an error, without a request that it repeats; a text as it is."""
     try:
         value = cast("object", from_json(body, allow_partial=True))
@@ -254,7 +261,7 @@ def _error_status(content: bytes) -> int | None:
     return next(iter(statuses), 500 if error else None)
 
 
-_Count = Annotated[int, BeforeValidator(_counted)]
+Count = Annotated[int, BeforeValidator(_counted)]
 
 
 def _detail(of: str, name: str) -> Any:
@@ -262,12 +269,12 @@ def _detail(of: str, name: str) -> Any:
 
 
 class _Tokens(BaseModel):
-    prompt_tokens: _Count = 0
-    completion_tokens: _Count = 0
-    cached_tokens: _Count = _detail("prompt", "cached")
-    reasoning_tokens: _Count = _detail("completion", "reasoning")
-    accepted_prediction_tokens: _Count = _detail("completion", "accepted_prediction")
-    rejected_prediction_tokens: _Count = _detail("completion", "rejected_prediction")
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    cached_tokens: Count = _detail("prompt", "cached")
+    reasoning_tokens: Count = _detail("completion", "reasoning")
+    accepted_prediction_tokens: Count = _detail("completion", "accepted_prediction")
+    rejected_prediction_tokens: Count = _detail("completion", "rejected_prediction")
 
     def usage(self, tries: int) -> Usage:
         return Usage(calls=tries, retries=tries - 1, **dict(self))
@@ -333,11 +340,8 @@ class _Embeddings(BaseModel):
 class Dialect:
     """The parts of the protocol that a server accepts; found out by asking."""
 
-    # with all limits, those of numbers and lists alone, none; as llama-cpp-python and Together take
-    # a schema; JSON without a schema; neither
-    schema: Literal["bounded", "counted", "json_schema", "object_schema", "json_object", "none"] = (
-        "bounded"
-    )
+    # with all limits, those of numbers and lists alone, none; JSON without a schema; neither
+    schema: Literal["bounded", "counted", "json_schema", "json_object", "none"] = "bounded"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
@@ -355,7 +359,7 @@ class Dialect:
         if self.schema != "none" and _FORM.search(text):
             levels = get_args(Dialect.__annotations__["schema"])
             at = levels.index(self.schema) + 1
-            named = levels.index("object_schema") if "json_object" in text else 0
+            named = levels.index("json_object") if "json_object" in text else 0
             return replace(self, schema=levels[max(at, named)])
         if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
@@ -374,7 +378,6 @@ class Dialect:
         parts = {
             "counted": "a JSON schema without limits of texts",
             "json_schema": "a JSON schema without limits",
-            "object_schema": "JSON with a schema of another form",
             "json_object": "JSON without a schema",
             "none": "no JSON mode",
         }
@@ -419,7 +422,7 @@ class OpenAICompatibleModel(Model, Embedder):
         self._answered = False
         self._with = f"with the key in {provider.key}" if key else "without a key"
         given = headers if key else self._headers
-        if not {"authorization", "api-key"}.isdisjoint(map(str.lower, given)):
+        if not {"authorization", "api-key", "x-api-key"}.isdisjoint(map(str.lower, given)):
             self._with = "with a key in the headers"
         connection = Connection(
             timeout=timeout,
@@ -444,7 +447,7 @@ class OpenAICompatibleModel(Model, Embedder):
             except CallError as error:
                 spent += error.tries
                 usage = Usage(calls=spent, retries=spent - 1)
-                said = _error_text(error.body) or str(error)
+                said = error_text(error.body) or str(error)
                 if error.status == 400 and _FILTERED.search(said):
                     return Completion("", refusal=str(error), usage=usage)
                 if error.status == 400 and _INVALID_JSON in error.body:
@@ -525,7 +528,7 @@ class OpenAICompatibleModel(Model, Embedder):
                 "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
             )
         except CallError as error:
-            said = _error_text(error.body) or str(error)
+            said = error_text(error.body) or str(error)
             unknown = error.status == 404 or (error.status and _NO_MODEL.search(said))
             if error.status == 402 or _SPENT.search(said):
                 message = f"{error}; the account's budget is spent"
@@ -604,11 +607,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system
         schema = prompt.schema
-        if dialect.schema == "object_schema":
-            schema = enumerated(schema)
-        elif dialect.schema != "bounded":
+        if dialect.schema != "bounded":
             schema = unbounded(schema, lengths_alone=dialect.schema == "counted")
-        if dialect.schema in ("object_schema", "json_object", "none"):
+        if dialect.schema in ("json_object", "none"):
             system += "\nThe JSON has this schema: " + json.dumps(schema)
         body: dict[str, object] = {
             "model": self._model,
@@ -625,8 +626,6 @@ class OpenAICompatibleModel(Model, Embedder):
         if dialect.schema in ("bounded", "counted", "json_schema"):
             named = {"name": schema["title"], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif dialect.schema == "object_schema":
-            body["response_format"] = {"type": "json_object", "schema": schema}
         elif dialect.schema == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | self._extra_body
