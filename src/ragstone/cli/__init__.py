@@ -116,7 +116,7 @@ COMMANDS: Mapping[str, str] = {
     "questions": "Write test sets from documents, and check them.",
     "collect": "Save a RAG system's answers to judge later.",
     "validate": "Check data files, report all problems; write one in another format.",
-    "judge": "Test the judge: errors, noise, drift.",
+    "judge": "Test the judge: errors, drift.",
     "demo": "Evaluate the demo RAG system; no key or server needed.",
 }
 """Command -> its help in one line. Its module is named after it, but `run` has three."""

@@ -1,17 +1,15 @@
 """Tests a judge without labels: errors injected into claims that it supports must be detected."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
-from heapq import nsmallest
 from itertools import chain, takewhile
 from operator import eq
 from pathlib import Path
-from typing import Self, TypeAlias, TypedDict
+from typing import Self, TypeAlias
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -407,9 +405,9 @@ def _move_evidence(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] |
     return (moved, *rest) if place == len(rest) else (*rest, moved)
 
 
-# Judging stored rows again, without the cache: for the noise of a judge, and for its drift
+# Judging stored rows again, without the cache, for the drift of a judge
 
-PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"  # a file for each run
+PROBES = Path(".ragstone") / "probes"  # a file for each run
 
 
 @dataclass(frozen=True)
@@ -421,11 +419,9 @@ class RejudgedRun:
     rows: Sequence[Row]
     metrics: Sequence[Metric]
     repeat: int
-    same_claims: bool = False  # as recorded, for the judge to verify
 
     def _wrap(self, judge: Judge) -> Judge:
-        if not self.same_claims:
-            return judge
+        """Return the judge for the recorded claims: it only verifies them."""
         recorded = ReplayJudge(chain.from_iterable(row.exchanges for row in self.rows))
         return RouterJudge(dict.fromkeys((ExtractClaims.kind, ExtractTruths.kind), recorded), judge)
 
@@ -457,38 +453,6 @@ class RejudgedRun:
 
         run_sync(judge_all)
         return judged, budget.spent
-
-
-def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row]:
-    names = list(metrics)
-    scored = (r for r in rows if any((s := r.scores.get(m)) and s.value is not None for m in names))
-    return nsmallest(n, scored, key=lambda row: _hash(row.sample.id))
-
-
-class Noise(TypedDict):
-    rows: int  # with a score each time
-    sampling: float  # the variance between rows
-    judge: float  # the variance of judging one row again
-    unchanged: float  # the share of rows whose scores are all equal
-
-
-def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
-    table = [[rows[index].scores[metric].value for rows in judged] for index in judged[0]]
-    complete = [values for values in table if None not in values]
-    if len(complete) < 2:
-        return None
-    sampling, judge = paired_tests.variance_components(np.array(complete, dtype=np.float64))
-    unchanged = sum(len(set(values)) == 1 for values in complete) / len(complete)
-    return Noise(rows=len(complete), sampling=sampling, judge=judge, unchanged=unchanged)
-
-
-def judge_variances(run_id: str) -> dict[str, float]:
-    path = NOISE / f"{run_id}.json"
-    try:
-        found = json.loads(path.read_bytes())["metrics"]
-        return {metric: float(noise["judge"]) for metric, noise in found.items()}
-    except (OSError, ValueError, LookupError, TypeError):  # none yet, or not ours
-        return {}
 
 
 class Probe(FrozenModel):

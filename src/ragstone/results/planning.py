@@ -1,7 +1,7 @@
 """How many questions, judgments and labels a comparison of two systems needs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -30,7 +30,6 @@ class PilotEstimate:
     rows: float = 1.0  # in a group of dependent rows, on average
     score_step: float = 1.0  # scores are multiples of it; next to nothing for most
     binomial_variance_share: float = 1.0  # as a share of the largest variance with the scores' mean
-    judge_variance: float | None = None  # of repeated judgments of one response, if measured
     human_correlation: float | None = None  # of the judge's scores with people's, if measured
     system_correlation: float = CORRELATION
     judged: bool = True
@@ -39,15 +38,12 @@ class PilotEstimate:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """Questions with so many judgments of each, and labels among `judged` ones, in both runs."""
+    """Questions, and labels among `judged` ones, in both runs."""
 
     spread: float
-    judge_variance: float | None
     correlation_with_people: float | None
     correlation_of_systems: float
     questions: int
-    repeats: int
-    by_repeats: Mapping[int, int]
     judged: int
     labels: int | None
 
@@ -55,19 +51,11 @@ class SampleSize:
 def required_sample_size(
     pilot: PilotEstimate, difference: float, *, alpha: float, power: float
 ) -> SampleSize:
-    by_repeats: dict[int, int] = {}
-    for repeats in paired_tests.REPEATS if pilot.judge_variance else (1,):
-        noise = (pilot.judge_variance or 0.0) / pilot.rows
-        spread = paired_tests.spread_of_repeats(pilot.spread, noise, repeats)
-        step = pilot.score_step / pilot.rows
-        groups = paired_tests.questions_needed(
-            spread, difference, step=step, alpha=alpha, power=power
-        )
-        by_repeats[repeats] = math.ceil(groups * pilot.rows)
-    repeats = 1
-    while by_repeats.get(repeats + 2, math.inf) <= (1 - paired_tests.WORTH) * by_repeats[repeats]:
-        repeats += 2
-    questions = by_repeats[repeats]
+    step = pilot.score_step / pilot.rows
+    groups = paired_tests.questions_needed(
+        pilot.spread, difference, step=step, alpha=alpha, power=power
+    )
+    questions = math.ceil(groups * pilot.rows)
     judged = max(JUDGED_PER_QUESTION * questions, MIN_ROWS)
     people = HUMAN_CORRELATION
     if pilot.human_correlation is not None:
@@ -86,12 +74,9 @@ def required_sample_size(
         labels = min(max(MIN_ROWS, math.ceil(needed * pilot.rows)), judged)
     return SampleSize(
         spread=pilot.spread,
-        judge_variance=pilot.judge_variance,
         correlation_with_people=pilot.human_correlation,
         correlation_of_systems=pilot.system_correlation,
         questions=questions,
-        repeats=repeats,
-        by_repeats=by_repeats,
         judged=judged,
         labels=labels,
     )
@@ -115,9 +100,7 @@ def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, floa
     return correlations
 
 
-def estimate_pilots(
-    runs: Sequence[Run], labels: Sequence[HumanLabel], judge_variances: Mapping[str, float]
-) -> dict[str, PilotEstimate]:
+def estimate_pilots(runs: Sequence[Run], labels: Sequence[HumanLabel]) -> dict[str, PilotEstimate]:
     """Return what one run, or two runs of the same questions, show; labels are of the first."""
     spreads: dict[str, tuple[float, float, float]] = {}
     scores = runs[0].counts.scores
@@ -148,7 +131,6 @@ def estimate_pilots(
             rows=rows,
             score_step=float(min(np.diff(np.unique(scores[name].values)), default=0)),
             binomial_variance_share=binomial_variance_share(np.frombuffer(scores[name].values)),
-            judge_variance=judge_variances.get(name),
             human_correlation=people.get(name),
             system_correlation=systems,
             judged=runs[0].metrics[name].calls > 0,

@@ -1,4 +1,4 @@
-"""`ragstone judge`: does the judge notice errors, is it stable, has it changed?"""
+"""`ragstone judge`: does the judge notice errors, and has it changed?"""
 
 import sys
 from collections.abc import Sequence
@@ -36,40 +36,27 @@ from ragstone.judges.spec import is_free
 from ragstone.metrics import get
 from ragstone.reports.format import NO_VALUE, dollars
 from ragstone.reports.tables import STDOUT
-from ragstone.reports.terminal import Grid, GridRow, print_grid, print_table
+from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.results.calibration import MIN_ROWS
 from ragstone.results.judge_test import FILE, MAX_FAILURES, WORDS, JudgeTest, save_test
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
-from ragstone.results.stats.paired_tests import DRIFTED, half_widths
+from ragstone.results.stats.paired_tests import DRIFTED
 from ragstone.store import Store, find_run
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
-from ragstone.types.row import Row
 
 
 @click.group(name="judge")
 def command() -> None:
-    """Test the judge: does it notice errors, is it stable, has it changed?
+    """Test the judge: does it notice errors, and has it changed?
 
     Other settings of the judge than those below come from ragstone.yaml.
 
     \b
     ragstone judge test answers.jsonl --model gpt-4o-mini
-    ragstone judge noise last --repeat 3
     ragstone judge probe last
     """
-
-
-def _rejudge_options(default: int, least: int, repeat: str) -> list[click.Parameter]:
-    return [
-        click.Argument(["run"]),
-        option("--repeat", repeat, type=click.IntRange(least, 100), default=default, metavar="N"),
-        setting("max_cost"),
-        options.DRY_RUN,
-        options.json_file("result"),
-        options.STORE,
-    ]
 
 
 def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
@@ -84,79 +71,16 @@ def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
     return store.load(info.id), info.manifest.plan.model_copy(update=update)
 
 
-def _judge_again(
-    rejudged: judge_test.RejudgedRun, *, dry_run: bool
-) -> tuple[list[dict[int, Row]], str | None]:
-    announce(rejudged.estimate(), dry_run=dry_run)
-    with progress(Console(stderr=True)) as on_row:
-        return rejudged.judge(on_row)
-
-
-@command.command(
-    name="noise",
-    params=[
-        *_rejudge_options(3, 2, "How many times each row is judged."),
-        option("--rows", "Number of rows, drawn at random.", least=2, default=30, metavar="M"),
-    ],
-    epilog=f"{options.RUN} Exit codes: 0 success; 2 usage error; 3 too few rows were judged.",
-)
-def noise(**given: Any) -> None:
-    """Measure the judge's noise: judge rows of a stored RUN several times.
-
-    The variance of the scores is split into that between rows, which more questions reduce, and
-    that between judgments of one row, which more votes reduce. `ragstone plan --like RUN` uses it.
-
-    \b
-    ragstone judge noise last --dry-run
-    ragstone judge noise last --repeat 5 --rows 50 --max-cost 1
-    """
-    with options.open_store(given["store"], reading=True) as store:
-        run, plan = _load_judged(store, given)
-        metrics = [metric for name in run.metrics if (metric := get(name)).question_kinds]
-        rows = judge_test.sample_rows(run.rows, map(str, metrics), given["rows"])
-    if not rows:
-        raise UsageError(f"run {run.manifest.run_id} has no scores of a judged metric")
-    if is_free(plan.judge) and plan.embedding_model is None:
-        say(f"Warning: {plan.judge} always gives the same answer, so its noise is 0")
-    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"])
-    judged, spent = _judge_again(rejudged, dry_run=given["dry_run"])
-    measured = {str(metric): judge_test.noise_of(judged, str(metric)) for metric in metrics}
-    scored = {name: summary.scored for name, summary in run.summary().items()}
-    noises = {name: noise for name, noise in measured.items() if noise and scored[name]}
-    widths = {
-        name: half_widths(noise["sampling"], noise["judge"], scored[name])
-        for name, noise in noises.items()
-    }
-    document = {
-        "run_id": run.manifest.run_id,
-        "judge": plan.judge,
-        "repeats": given["repeat"],
-        "metrics": {name: {**noise, "half_widths": widths[name]} for name, noise in noises.items()},
-    }
-    console = write_document(given["file"], document)
-    if len(noises) < len(metrics):
-        few = ", ".join(name for name in measured if name not in noises)
-        why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
-        sys.exit(undecided(f"{few}: {why}"))
-    write_document(judge_test.NOISE / f"{run.manifest.run_id}.json", document)
-    lines: list[Sequence[str]] = []
-    for name, noise in noises.items():
-        both = noise["sampling"] + noise["judge"]
-        share = f"{noise['judge'] / both if both else 0:.0%}"
-        ends = [f"± {width:.4f}" for width in widths[name].values()]
-        lines.append((name, f"{noise['rows']:,}", f"{noise['unchanged']:.0%}", share, *ends))
-    heads = ("metric", "rows", "unchanged", "judge", "interval", "one more judgment")
-    print_table(console, (*heads, "twice the rows"), lines)
-    console.print(
-        "\nunchanged: rows with the same score each time. judge: its share of the variance of one "
-        "score.\ninterval: of the run's mean, if rows are independent; then with one more judgment "
-        "of each row, and with as many calls for new rows."
-    )
-
-
 @command.command(
     name="probe",
-    params=_rejudge_options(1, 1, "Number of probes to make now."),
+    params=[
+        click.Argument(["run"]),
+        option("--repeat", "Number of probes to make now.", least=1, default=1, metavar="N"),
+        setting("max_cost"),
+        options.DRY_RUN,
+        options.json_file("result"),
+        options.STORE,
+    ],
     epilog=f"{options.RUN} Exit codes: 0 no drift was found; 1 the judge has drifted; 2 usage "
     "error; 3 there are too few labels or answers.",
 )
@@ -187,8 +111,10 @@ def probe(**given: Any) -> None:
     path = judge_test.PROBES / f"{run_id}.jsonl"
     before = judge_test.read_probes(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
-    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"], same_claims=True)
-    judged, spent = _judge_again(rejudged, dry_run=given["dry_run"])
+    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"])
+    announce(rejudged.estimate(), dry_run=given["dry_run"])
+    with progress(Console(stderr=True)) as on_row:
+        judged, spent = rejudged.judge(on_row)
     probes = judge_test.make_probes(judged, units, plan)
     unanswered = max([*probe.verdicts.values()].count(None) for probe in probes)
     if unanswered > MAX_FAILURES * len(units):

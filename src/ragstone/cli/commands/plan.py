@@ -1,4 +1,4 @@
-"""`ragstone plan`: how many questions, repeats and labels show a difference of two systems."""
+"""`ragstone plan`: how many questions and labels show a difference of two systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +11,6 @@ from ragstone._internal.text import count
 from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
-from ragstone.evaluation.judge_test import judge_variances
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.terminal import print_table
 from ragstone.results import planning
@@ -46,7 +45,7 @@ from ragstone.types.gate import share
     epilog=f"{RUN} See docs/plan-and-drift.md#formulas.",
 )
 def command(detect: str, power: str, like: tuple[str, ...], **given: Any) -> None:
-    """Plan a comparison: how many questions, repeats and labels show a difference?
+    """Plan a comparison: how many questions and labels show a difference?
 
     Two systems answer the same questions, and `ragstone compare` tests the paired differences at
     the 5% level. No calls are made.
@@ -73,8 +72,7 @@ def command(detect: str, power: str, like: tuple[str, ...], **given: Any) -> Non
             ids = [find_run(opened, each) for each in like]
             check_files(json=given["file"], inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
-            variances = {k: v for each in ids for k, v in judge_variances(each).items()}
-            pilots = planning.estimate_pilots(runs, opened.labels(ids[0]), variances)
+            pilots = planning.estimate_pilots(runs, opened.labels(ids[0]))
         if given["metric"]:
             chosen = choose_metrics(given["metric"], [*pilots], "metric with scores that vary")
             pilots = {name: pilots[name] for name in chosen}
@@ -117,8 +115,8 @@ def _print(
     rows: list[Sequence[str]] = []
     for name, size in plan.items():
         labels = NO_VALUE if size.labels is None else f"{size.labels:,} of {size.judged:,}"
-        rows.append((name, f"{size.spread:.2f}", f"{size.questions:,}", f"{size.repeats}", labels))
-    print_table(console, ("metric", "spread", "questions", "judgments", "labels"), rows)
+        rows.append((name, f"{size.spread:.2f}", f"{size.questions:,}", labels))
+    print_table(console, ("metric", "spread", "questions", "labels"), rows)
     console.print()
     spread = "measured between the two runs"
     if not ids:
@@ -133,15 +131,11 @@ def _print(
         )
     lines = [f"spread: standard deviation of the paired differences, {spread}."]
     if judged := [size for size in plan.values() if size.labels is not None]:
-        noise = "the judge's noise is measured"
-        if any(size.judge_variance is None for size in judged):
-            noise = "`ragstone judge noise RUN` measures what more of them would save"
         people = "measured"
         if any(size.correlation_with_people is None for size in judged):
             people = (
                 f"assumed to be {planning.HUMAN_CORRELATION} with fewer than {MIN_ROWS} labelled"
             )
-        lines.append(f"judgments: of each response (votes); {noise}.")
         lines.append(
             "labels: questions whose responses people label in both runs, if the corrected "
             f"difference has to show it; the correlation of judge and people is {people}."

@@ -27,8 +27,6 @@ BLOCK = 2_000_000  # signs drawn at once; this limits the memory to about 20 MB 
 LARGE = 10_000  # for more differences the normal limit is more accurate than random flips
 NOTHING = 1e-12  # a smaller difference comes from rounding: it is a tie
 NODES = 200
-REPEATS = (1, 3, 5)  # judgments of a response to consider; an even number has no majority
-WORTH = 0.2  # two more judgments of each response must save at least this share of the questions
 DRIFTED = 1 / ALPHA  # evidence that at most ALPHA of all series without drift ever reach
 TIE_SEED = 20_261_123
 _MAX_CAPITAL = 1e100
@@ -235,15 +233,6 @@ def questions_needed(
     return n + math.ceil(step / difference) if spread else n
 
 
-def spread_of_repeats(spread: float, judge: float, repeats: int) -> float:
-    """Return the standard deviation of differences if each response is judged repeatedly.
-
-    `judge` is the variance of judgments of one response. Source: Miller (2024), section 3.2.
-    """
-    saved = 2 * judge * (1 - 1 / repeats)
-    return math.sqrt(max(spread**2, 2 * judge) - saved)
-
-
 def labels_needed(
     questions: float,
     judged: float,
@@ -267,24 +256,6 @@ def labels_needed(
     goal = 1 / questions - square / judged
     prior = (trial / spread) ** 2 + 4 * trial
     return math.ceil((1 - square + math.sqrt((1 - square) ** 2 + 4 * goal * prior)) / (2 * goal))
-
-
-def variance_components(scores: Numbers) -> tuple[float, float]:
-    """Return the variance between rows and that of repeats, of float64[rows, repeats]."""
-    # Source: Searle, Casella and McCulloch, Variance Components (1992), 3.2
-    judge = float(scores.var(axis=1, ddof=1).mean())
-    between = float(scores.mean(axis=1).var(ddof=1)) - judge / scores.shape[1]
-    return max(between, 0.0), judge
-
-
-def half_widths(sampling: float, judge: float, rows: int) -> dict[str, float]:
-    """Return half the width of the 95% interval of a mean: now, and for twice the calls."""
-    z = NORMAL.inv_cdf(0.975)
-    return {
-        "now": z * math.sqrt((sampling + judge) / rows),
-        "one_more_judgment": z * math.sqrt((sampling + judge / 2) / rows),
-        "twice_the_rows": z * math.sqrt((sampling + judge) / rows / 2),
-    }
 
 
 # Probes: the same items again and again. What follows holds after each of them.
