@@ -50,6 +50,7 @@ class ContextIndex:
                     self.postings[each].append(len(self.places))
                 self.places.append((number, sentence))
                 self.stems.append(stems)
+        self.beginnings = {each[:BEGINNING] for each in self.postings}
 
     def figures(self, place: int) -> Sequence[Figure]:
         return find_figures(self.places[place][1].text)
@@ -125,18 +126,16 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
         for place in index.postings[term]:
             weights[place] += claim.terms[term]
     best = sorted(weights, key=lambda place: (-weights[place], place))[:BEST]
-    windows = [range(place, place + 1) for place in best]
-    for place in sorted({*best, *(place - 1 for place in best)}):
-        pair = index.places[max(place, 0) : place + 2]
-        if place >= 0 and len(pair) == 2 and pair[0][0] == pair[1][0]:
-            windows.append(range(place, place + 2))
-    terms = [
-        set[Term]().union(*(claim.terms.keys() & set(index.stems[n]) | found[n] for n in window))
-        for window in windows
+    near = {n for at in best for n in (at - 1, at, at + 1) if 0 <= n < len(index.places)}
+    seen = {n: claim.terms.keys() & set(index.stems[n]) | found[n] for n in near}
+    windows = [(range(n, n + 1), seen[n]) for n in best]
+    windows += [
+        (range(n, n + 2), seen[n] | seen[n + 1])
+        for n in sorted(near)
+        if n + 1 in near and index.places[n][0] == index.places[n + 1][0]
     ]
-    shares = [claim.weight_of(each) for each in terms]
-    at = shares.index(max(shares)) if shares else 0
-    return Match(anywhere, windows[at], terms[at]) if anywhere else None
+    shares = [claim.weight_of(here) for _, here in windows]
+    return Match(anywhere, *windows[shares.index(max(shares))]) if anywhere else None
 
 
 CONFLICTS = ("figure", "name", "negation", "opposite")
@@ -152,9 +151,9 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             found["figure"] = f"the claim says {figure.shown}, but the text says {rival.shown}"
         elif figure.dimension or any(map(str.isdecimal, figure.shown)):
             found.setdefault("figure", "")
-    for name in claim.names - match.anywhere:  # of which a context may have another form
-        if not any(each.startswith(name[:BEGINNING]) for each in index.postings):
-            found["name"] = ""
+    # by its beginning, because a context may have another form of it: Vietnam for Vietnamese
+    if any(name[:BEGINNING] not in index.beginnings for name in claim.names - match.anywhere):
+        found["name"] = ""
     mine, denials = _negated(claim.stems, claim.language), _words_of("denials").keys()
     sentences = [(index.stems[n], _negated(index.stems[n], claim.language)) for n in match.window]
     for stems, theirs in sentences:
