@@ -53,8 +53,8 @@ _NEXT = words.lazy_pattern(
     re.IGNORECASE,
 )
 _LETTER = re.compile(r"['’]?[A-Za-z]")
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_MONEY_SCALES = _SCALES | {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_SCALES = {"k": 1e3, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_MONEY_SCALES = _SCALES | {"m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "trillion": 1e12}
 _NAME_LETTERS = frozenset("GMST")  # single capitals that make a name of a number, as in 5G
 
 
