@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.judges.offline.judge import Weights
-from ragstone.judges.offline.matching import Features
+from ragstone.judges.offline.matching import CONFLICTS, Features
 
 pytest.importorskip("scipy", reason="scipy trains the weights: pip install 'ragstone[test]'")
 
@@ -58,15 +57,17 @@ def test_two_trainings_write_the_same_bytes(made: list[dict[str, bytes]]) -> Non
 
 
 def test_the_weights_separate_true_from_false(made: list[dict[str, bytes]]) -> None:
-    weights = Weights.of(made[0]["weights.json"].decode())
-    assert weights.probability(Features(first_person=1)) < 0.2
-    assert weights.probability(Features(1, 1)) > 0.8
+    weights = json.loads(made[0]["weights.json"])
+    assert weights["offset"] + weights["first_person"] < -1
+    assert weights["offset"] + weights["coverage"] + weights["anywhere"] > 1
 
 
 def test_more_words_never_make_a_claim_less_likely(made: list[dict[str, bytes]]) -> None:
     for written in (made[0]["weights.json"], shipped().encode()):
-        for name, weight in Weights.of(written.decode()).features.items():
-            assert (weight <= 0) if name == "first_person" else (weight >= 0), name
+        weights = json.loads(written)
+        assert weights["coverage"] >= 0
+        assert weights["anywhere"] >= 0
+        assert weights["first_person"] <= 0
 
 
 def test_the_card_has_a_line_for_every_source_and_judge(made: list[dict[str, bytes]]) -> None:
@@ -89,8 +90,7 @@ def test_a_file_that_is_not_the_manifests_is_refused(data: Path, tmp_path: Path)
 
 
 def test_the_weights_in_the_package_are_for_its_features() -> None:
-    assert tuple(Weights.of(shipped()).features) == Features._fields
-    assert len(shipped()) < 1_000_000
+    assert tuple(json.loads(shipped())) == ("offset", *Features._fields, *CONFLICTS)
 
 
 def shipped() -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragstone.judges.offline.judge import CONTRADICTED, DEFAULTS, Weights
+from ragstone.judges.offline.judge import DEFAULTS
 from ragstone.judges.offline.matching import Features
-from training.offline_judge.fitting import LEARNED, MAX_FACTOR, PRIOR
+from training.offline_judge.fitting import LEARNED, MAX_FACTOR, PRIOR, Weights
 from training.offline_judge.measures import SAMPLES, calibration, reliability
 from training.offline_judge.trials import STEPS, Trial
 
-MEASURES = ("AUROC", "balanced accuracy", "F1", "three-way macro-F1", "Brier")
+MEASURES = ("AUROC", "balanced accuracy", "F1", "Brier")
 
 HEAD = Path(__file__).with_name("card_head.md")
 
@@ -33,8 +33,6 @@ def write_card(
         half=1 - PRIOR,
         factors=factors,
         offset=weights.offset,
-        contradicted=CONTRADICTED,
-        evidence="\n".join(f"| {name} | {by:+.2f} |" for name, by in weights.evidence.items()),
         most=MAX_FACTOR,
         samples=SAMPLES,
     )
@@ -86,8 +84,8 @@ def write_card(
 
 
 _KINDS: Mapping[str, str] = {
-    "figure": "a figure in digits or with a unit that no context states, or another in its place",
-    "name": "a name of which no context has half",
+    "figure": "a figure in digits or with a unit that no sentence about the subject states",
+    "name": "a name whose first four letters no word of the contexts has",
     "negation": "a word negated on one side only",
     "opposite": "an opposite in its place",
 }

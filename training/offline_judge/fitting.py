@@ -1,14 +1,14 @@
 """Fit the weights of features and the factors of conflicts to a table's claims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from ragstone.judges.offline.judge import CONFLICTS, CONTRADICTED, Contradiction, Weights
-from ragstone.judges.offline.matching import Features
+from ragstone.judges.offline.matching import CONFLICTS, Features
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
 
@@ -20,18 +20,31 @@ have the words of true sentences by design; they count for the weights of confli
 """
 FALLING = frozenset({"first_person"})
 """The features that can only lower the probability of support; the others can only raise it."""
-RIDGE, FEW_RIDGE = 0.001, 0.03
-"""The penalty for a weight's square: rows that a line separates would have infinite weights. The
-second is for evidence of contradictions, of which there are few."""
+RIDGE = 0.001
+"""The penalty for a weight's square: rows that a line separates would have infinite weights."""
 MAX_FACTOR = 0.49
 """The largest factor: at the default threshold, a claim with a conflict is not supported."""
 PRIOR = 0.7  # the share of claims that is supported, for which probabilities are right
 """The share of supported claims for which the probabilities are true."""
 DECIMALS = 4
 """Decimals of the weights: the last bits may differ between machines."""
-LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 Bounds = Sequence[tuple[float | None, float | None]]
 Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A logistic regression, and the factors of conflicts.
+
+    Attributes:
+        features: name -> weight, in the order of `Features`.
+        offset: the constant term.
+        factors: kind of conflict -> what multiplies the probability; below 0.5.
+    """
+
+    features: dict[str, float]
+    offset: float
+    factors: dict[str, float]
 
 
 def fit(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Weights:
@@ -44,13 +57,12 @@ def fit(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Weights:
     claims = alone(numbers, rows, table)
     learned = claims[np.isin([rows[number].source for number in table.row[claims]], LEARNED)]
     signs = [(None, 0.0) if name in FALLING else (0.0, None) for name in Features._fields]
-    line = _draw(table.features[learned], *_weights(learned, rows, table), signs, RIDGE)
+    line = _draw(table.features[learned], *_weights(learned, rows, table), signs)
     likely = expit(table.features @ line[:-1] + line[-1])
     return Weights(
         features=dict(zip(Features._fields, line[:-1].tolist(), strict=True)),
         offset=float(line[-1]),
         factors=_factors(claims, likely, rows, table),
-        evidence=evidence(claims, rows, table),
     )
 
 
@@ -60,12 +72,6 @@ def support(weights: Weights, table: Table) -> Numbers:
     factors = np.array([weights.factors[kind] for kind in CONFLICTS])
     found = expit(table.features @ line + weights.offset)
     return found * np.where(table.conflicts, factors, 1.0).prod(axis=1)
-
-
-def contradicted(evidence: Mapping[str, float], table: Table) -> NDArray[np.bool_]:
-    """Return whether each claim of a table is contradicted, if it is not supported."""
-    *weights, constant = evidence.values()
-    return table.has_evidence & (expit(table.evidence @ weights + constant) >= CONTRADICTED)
 
 
 def alone(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> NDArray[np.int64]:
@@ -96,9 +102,7 @@ def _weights(
     return supported, weights / weights.mean()
 
 
-def _draw(
-    features: Numbers, true: NDArray[np.bool_], counts: Numbers, bounds: Bounds, ridge: float
-) -> Numbers:
+def _draw(features: Numbers, true: NDArray[np.bool_], counts: Numbers, bounds: Bounds) -> Numbers:
     """Return the weights of least logistic loss within their bounds, and the constant term.
 
     The problem has one solution; features are scaled to a spread of 1 during the search.
@@ -115,8 +119,8 @@ def _draw(
         weights, offset = values[:-1], values[-1]
         sums = turned * (scaled @ weights + offset)
         pull = -shares * turned * expit(-sums)
-        cost = -shares @ log_expit(sums) + ridge / 2 * (weights @ weights)
-        return float(cost), np.append(scaled.T @ pull + ridge * weights, pull.sum())
+        cost = -shares @ log_expit(sums) + RIDGE / 2 * (weights @ weights)
+        return float(cost), np.append(scaled.T @ pull + RIDGE * weights, pull.sum())
 
     found = minimize(
         loss,
@@ -127,19 +131,6 @@ def _draw(
         options={"maxiter": 5000, "maxfun": 10000, "ftol": 1e-16, "gtol": 1e-9},
     )
     return np.round(found.x / np.append(spread, 1.0), DECIMALS)
-
-
-def evidence(claims: NDArray[np.int64], rows: Sequence[Row], table: Table) -> dict[str, float]:
-    """Return the weights of the evidence of contradictions, fitted to those of some claims.
-
-    They must have one of three labels.
-    """
-    known = claims[np.isin([rows[number].label for number in table.row[claims]], LABELS)]
-    known = known[table.has_evidence[known]]
-    true = np.array([rows[number].label == "CONTRADICTED" for number in table.row[known]], np.bool_)
-    free = [(0.0, None), (None, 0.0)]
-    line = _draw(table.evidence[known], true, np.ones(len(known)), free, FEW_RIDGE)
-    return dict(zip((*Contradiction._fields, "constant"), line.tolist(), strict=True))
 
 
 def _factors(

@@ -5,22 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.judges.offline.judge import DEFAULTS, Weights
-from training.offline_judge.fitting import LABELS, LEARNED, contradicted, support
+from ragstone.judges.offline.judge import DEFAULTS
+from training.offline_judge.fitting import LEARNED, Weights, support
 from training.offline_judge.measures import Answers
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
 
 THRESHOLDS = np.linspace(0.05, 0.95, 91)
 Numbers = NDArray[np.float64]
-Labels = NDArray[np.int64]
+Labels = NDArray[np.bool_]
 
 
 def by_weights(weights: Weights, table: Table) -> tuple[Numbers, Labels]:
     """Return the probability and the label of every claim, at the default threshold."""
     likely = support(weights, table)
-    labels = np.where(likely >= DEFAULTS.threshold, 0, 2)
-    return likely, np.where(contradicted(weights.evidence, table) & (labels == 2), 1, labels)
+    return likely, likely >= DEFAULTS.threshold
 
 
 def at_best(
@@ -31,14 +30,14 @@ def at_best(
     The best one has the highest mean balanced accuracy over the training sources.
     """
     sources = np.array([rows[number].source for number in training])
-    given = answers(training, rows, table, (likely, np.zeros(len(table.row), np.int64)))
+    given = answers(training, rows, table, (likely, np.zeros(len(table.row), np.bool_)))
     parts = [sources == source for source in LEARNED]
     both = [part for part in parts if len(set(given.supported[part])) == 2]
     means = [
         np.mean([balanced_at(given, threshold, part) for part in both]) for threshold in THRESHOLDS
     ]
     threshold = THRESHOLDS[int(np.argmax(means))]
-    return likely, np.where(likely >= threshold, 0, 2)
+    return likely, likely >= threshold
 
 
 def balanced_at(given: Answers, threshold: float, these: NDArray[np.bool_]) -> float:
@@ -54,13 +53,9 @@ def answers(
     likely, labels = judged
     least = np.full(len(rows), np.inf)
     np.minimum.at(least, table.row, likely)
-    said = np.zeros(len(rows), np.int64)
-    said[table.row[labels == 2]] = 2
-    said[table.row[labels == 1]] = 1
+    said = np.ones(len(rows), np.bool_)
+    said[table.row[~labels]] = False
     kept = list(numbers)
-    people = [
-        LABELS.index(rows[number].label) if rows[number].label in LABELS else -1 for number in kept
-    ]
     _, groups = np.unique([rows[number].group for number in kept], return_inverse=True)
     supported = np.array([rows[number].supported for number in kept])
-    return Answers(supported, np.array(people), least[kept], said[kept], groups)
+    return Answers(supported, least[kept], said[kept], groups)

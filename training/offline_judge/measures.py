@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.offline_judge.fitting import LABELS, PRIOR
+from training.offline_judge.fitting import PRIOR
 
 SAMPLES = 500
 """How often the documents are drawn again for an interval."""
@@ -20,16 +20,14 @@ class Answers:
 
     Attributes:
         supported: whether people call a row supported.
-        label: what people call it, as a number into LABELS; -1 where they do not say which.
         likely: the judge's number for it; more is more supported.
-        said: the judge's label, as a number into LABELS.
+        said: whether the judge calls a row supported.
         groups: the document of each row, as a number from 0.
     """
 
     supported: NDArray[np.bool_]
-    label: NDArray[np.int64]
     likely: Numbers
-    said: NDArray[np.int64]
+    said: NDArray[np.bool_]
     groups: NDArray[np.int64]
 
 
@@ -47,7 +45,7 @@ class Figure:
 
 
 def measure(answers: Answers) -> dict[str, Figure]:
-    """Return all measures of some answers; three-way F1 only where people gave three labels."""
+    """Return all measures of some answers."""
     random = np.random.default_rng(SEED)
     count = int(answers.groups.max()) + 1
     drawn = random.multinomial(count, np.full(count, 1 / count), SAMPLES).astype(np.float64)
@@ -55,11 +53,9 @@ def measure(answers: Answers) -> dict[str, Figure]:
     found = {
         "AUROC": _auroc(answers, weights),
         "balanced accuracy": _balanced(answers, weights),
-        "F1": _f1(answers.supported == 0, answers.said != 0, weights),
+        "F1": _f1(~answers.supported, ~answers.said, weights),
         "Brier": _brier(answers, weights),
     }
-    if set(answers.label[answers.label >= 0]) == {0, 1, 2}:
-        found["three-way macro-F1"] = _three_way(answers, weights)
     return {name: _figure(values) for name, values in found.items()}
 
 
@@ -102,7 +98,7 @@ def calibration(answers: Answers) -> tuple[float, ...]:
     error = sum(share * abs(said - found) for share, said, found in lines)
     weights, found = _put_to_prior(answers), [error]
     for number, right in ((0, answers.supported), (1, ~answers.supported)):
-        these = (answers.said != 0) == bool(number)
+        these = answers.said != bool(number)
         said = answers.likely[these] if number == 0 else 1 - answers.likely[these]
         whole = weights[these].sum() or np.nan
         found += [weights[these] @ said / whole, weights[these] @ right[these] / whole]
@@ -138,10 +134,9 @@ def _auroc(answers: Answers, weights: Numbers) -> Numbers:
 
 
 def _balanced(answers: Answers, weights: Numbers) -> Numbers:
-    said = answers.said == 0
     right = [
-        _share(weights, answers.supported & said, answers.supported),
-        _share(weights, ~answers.supported & ~said, ~answers.supported),
+        _share(weights, answers.supported & answers.said, answers.supported),
+        _share(weights, ~answers.supported & ~answers.said, ~answers.supported),
     ]
     return (right[0] + right[1]) / 2
 
@@ -165,12 +160,3 @@ def _brier(answers: Answers, weights: Numbers) -> Numbers:
         for side in (answers.supported, ~answers.supported)
     ]
     return PRIOR * sides[0] + (1 - PRIOR) * sides[1]
-
-
-def _three_way(answers: Answers, weights: Numbers) -> Numbers:
-    known = answers.label >= 0
-    parts = [
-        _f1(answers.label[known] == number, answers.said[known] == number, weights[:, known])
-        for number in range(len(LABELS))
-    ]
-    return sum(parts[1:], parts[0]) / len(parts)

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.judge import (
+from ragstone.judges.offline.judge import read_claims
+from ragstone.judges.offline.matching import (
     CONFLICTS,
-    Contradiction,
+    ContextIndex,
+    Features,
+    compute_features,
     find_conflicts,
-    find_contradiction,
-    read_claims,
+    match_claim,
 )
-from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
 from training.offline_judge.rows import Row
 
 
@@ -28,16 +29,12 @@ class Table:
         features: a row per claim, a column per feature.
         matched: whether any context has a term of the claim.
         conflicts: whether each of `CONFLICTS` applies to the claim.
-        has_evidence: whether there is evidence that a figure contradicts the contexts.
-        evidence: a row per claim, a column per field of `Contradiction`; zeros without evidence.
     """
 
     row: NDArray[np.int64]
     features: NDArray[np.float64]
     matched: NDArray[np.bool_]
     conflicts: NDArray[np.bool_]
-    has_evidence: NDArray[np.bool_]
-    evidence: NDArray[np.float64]
 
     @property
     def overlap(self) -> NDArray[np.float64]:
@@ -63,7 +60,6 @@ def make_table(rows: Sequence[Row]) -> Table:
     features: list[Features] = []
     conflicts: list[tuple[bool, ...]] = []
     matched: list[bool] = []
-    evidence: list[Contradiction | None] = []
     for number, row in enumerate(rows):
         claims = [claim.text for claim in extract_claims(row.response)] or [row.response]
         index = ContextIndex(row.contexts)
@@ -74,12 +70,9 @@ def make_table(rows: Sequence[Row]) -> Table:
             features.append(compute_features(claim, match))
             conflicts.append(tuple(kind in found for kind in CONFLICTS))
             matched.append(match is not None)
-            evidence.append(find_contradiction(claim, match, index, found) if match else None)
     return Table(
         np.array(numbers, np.int64),
         np.array(features, np.float64),
         np.array(matched, np.bool_),
         np.array(conflicts, np.bool_),
-        np.array([found is not None for found in evidence], np.bool_),
-        np.array([found or (0.0,) * len(Contradiction._fields) for found in evidence], np.float64),
     )

@@ -1,15 +1,12 @@
 """Trial: judges measured on rows that none of them was trained on."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ragstone.judges.offline.judge import CONFLICTS
-from ragstone.judges.offline.matching import Features
-from training.offline_judge.fitting import alone, contradicted, evidence, fit
+from ragstone.judges.offline.matching import CONFLICTS, Features
+from training.offline_judge.fitting import alone, fit
 from training.offline_judge.judges import answers, at_best, balanced_at, by_weights
 from training.offline_judge.leaks import without_leaks
 from training.offline_judge.measures import Answers, Figure, auroc, balanced_accuracy, measure
@@ -21,7 +18,6 @@ TRAINED, REFITTED, OVERLAP = "judge", "its best threshold elsewhere", "plain ove
 sources it was trained on, as for the third: the share of a claim's weight in the contexts."""
 FEWEST = 50
 """The fewest rows of a source that are measured alone."""
-FOLDS = 5
 SEVERAL = ("begin", "faithdial_audit", "summedits")
 """The sources with hundreds of responses that have several claims and are not pairs of an edit."""
 STEPS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -142,23 +138,11 @@ def thresholds(rows: Sequence[Row], table: Table) -> Iterator[tuple[str, int, li
             yield source, len(inside), [balanced_at(given, step, every) for step in STEPS]
 
 
-def _crossed(rows: Sequence[Row], table: Table) -> NDArray[np.bool_]:
-    """Return which claims are contradicted, by weights fitted to the documents of other folds."""
-    claims = alone(range(len(rows)), rows, table)
-    groups = [rows[number].group.encode("utf-8", "surrogatepass") for number in table.row]
-    folds = np.array([hashlib.sha256(group).digest()[0] % FOLDS for group in groups])
-    found = np.zeros(len(table.row), np.bool_)
-    for fold in range(FOLDS):
-        weights = evidence(claims[folds[claims] != fold], rows, table)
-        found |= contradicted(weights, table) & (folds == fold)
-    return found
-
-
 def reasons(rows: Sequence[Row], table: Table) -> Iterator[tuple[str, str, int, int, int]]:
     """Yield each reason and source, its claims, and those supported and contradicted."""
     single = alone(range(len(rows)), rows, table)
     columns = {kind: table.conflicts[:, number] for number, kind in enumerate(CONFLICTS)}
-    columns |= {"CONTRADICTED": _crossed(rows, table), "no word found": ~table.matched}
+    columns["no word found"] = ~table.matched
     for reason, applies in columns.items():
         for source in sorted({row.source for row in rows}):
             those = [rows[number] for number in table.row[single[applies[single]]]]

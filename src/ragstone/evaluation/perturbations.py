@@ -13,7 +13,7 @@ from hashlib import sha256
 from itertools import product
 from typing import NamedTuple, Self, TypeVar
 
-from ragstone.judges.offline.words import guess_language, language_of, split_forms
+from ragstone.judges.offline.words import guess_language, languages, split_forms
 
 T = TypeVar("T")
 
@@ -278,7 +278,7 @@ def invert_negation(claim: str, material: Material) -> str | None:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
     others = material.claims[:CLAIMS_FOR_LANGUAGE] if len(claim.split()) < LONG_CLAIM else ()
-    english = language_of("en")
+    english = languages()["en"]
     if _language(" ".join((claim, *others))) != english.name:
         return None
     if english.negations.intersection(split_forms(claim)) or _HARDLY.search(claim):

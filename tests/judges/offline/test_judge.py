@@ -1,4 +1,3 @@
-import json
 from math import exp
 from typing import ClassVar
 
@@ -10,12 +9,7 @@ from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.offline.judge import (
-    Weights,
-    abstains,
-    grade_contexts,
-    verify_claims,
-)
+from ragstone.judges.offline.judge import abstains, grade_contexts, probability, verify_claims
 from ragstone.judges.offline.matching import Features
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
@@ -54,12 +48,7 @@ async def extract(response):
 
 def test_says_what_it_is():
     assert OfflineJudge.name == "offline"
-    assert "word-level" in OfflineJudge.description
-    assert "misses paraphrase" in OfflineJudge.description
-    assert (
-        "calibrated on English texts in which 70% of claims are supported"
-        in OfflineJudge.description
-    )
+    assert OfflineJudge.description == "compares words, without understanding"
 
 
 ANSWERED = [
@@ -357,7 +346,7 @@ def test_a_long_response_ends_soon():
     assert not abstains("sorry " * 200_000)
 
 
-S, C, N = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
+S, N = Label.SUPPORTED, Label.NOT_ENOUGH_INFO
 
 KETTLE = (
     (
@@ -375,34 +364,34 @@ KETTLE = (
         ("In 22 min, a litre of water is boiled.", S, None),
         (
             "The kettle boils a litre of water in 35 minutes.",
-            C,
+            N,
             "35 minutes, but the text says 22 minutes",
         ),
         (
             "The kettle boils a litre of water in 2 hours.",
-            C,
+            N,
             "2 hours, but the text says 22 minutes",
         ),
         (
             "It was first sold on 6 March 2019.",
-            C,
+            N,
             "6, but the text says 5",
         ),
         ("It was first sold on March 5, 2019.", S, None),
         ("It was first sold in 2019 at a price of 49 dollars.", S, None),
-        ("It was first sold at a price of $59.", C, "$59, but the text says $49"),
+        ("It was first sold at a price of $59.", N, "$59, but the text says $49"),
         ("The cord can be detached.", N, "only the text negates 'detached'"),
         ("The cord cannot be detached.", S, None),
         ("It was first sold by Arvid Lund in Uppsala.", N, "no sentence covers: Lund"),
         (
             "Rinse the kettle with vinegar after the first use.",
             N,
-            "the claim says 'after', the text says the opposite",
+            "the claim says 'after', but the text says the opposite",
         ),
         (
             "The lid closes when the button is pressed.",
             N,
-            "says 'closes', the text says the opposite",
+            "says 'closes', but the text says the opposite",
         ),
         ("Birdsong plays at sunrise.", N, "no sentence covers: "),
     ],
@@ -420,27 +409,26 @@ def test_english(claim, label, reason):
         ("Der Wasserkocher kocht einen Liter in 22 Minuten.", "Ein Liter kocht in 35 Minuten.", N),
         ("Das Gehäuse ist wasserdicht.", "Das Gehäuse ist nicht wasserdicht.", N),
         ("Das Gehäuse ist wasserdicht.", "Die Garantie gilt drei Jahre.", N),
-        ("Erschienen am 5. März 2019.", "Es ist am 6. März 2019 erschienen.", C),
+        ("Erschienen am 5. März 2019.", "Es ist am 6. März 2019 erschienen.", N),
         ("La bouilloire chauffe un litre en 22 minutes.", "Un litre chauffe en 22 minutes.", S),
         ("La coque est étanche.", "La coque n'est pas étanche.", N),
-        ("La garantie dure 3 ans.", "La garantie dure 5 ans.", C),
+        ("La garantie dure 3 ans.", "La garantie dure 5 ans.", N),
         ("La pantalla es resistente al agua.", "La pantalla no es resistente al agua.", N),
         ("A garantia cobre a bateria.", "A garantia não cobre a bateria.", N),
         ("Чайник кипятит литр воды за 22 минуты.", "Литр воды кипятится за 22 минуты.", S),
-        ("Чайник кипятит литр воды за 22 минуты.", "Чайник кипятит литр воды за 35 минут.", C),
+        ("Чайник кипятит литр воды за 22 минуты.", "Чайник кипятит литр воды за 35 минут.", N),
         ("Корпус можно открыть.", "Корпус не открывается, его не можно открыть.", N),
-        ("Vỏ máy chống nước.", "Vỏ máy không chống nước.", N),
-        ("Pin dùng được 10 giờ.", "Pin dùng được 12 giờ.", C),
+        ("Pin dùng được 10 giờ.", "Pin dùng được 12 giờ.", N),
         ("这款水壶22分钟烧开一升水。", "水壶22分钟烧开一升水。", S),
-        ("这款水壶22分钟烧开一升水。", "水壶35分钟烧开一升水。", C),
+        ("这款水壶22分钟烧开一升水。", "水壶35分钟烧开一升水。", N),
         ("外壳防水。", "保修期为三年。", N),
-        ("充電には22分かかります。", "充電には35分かかります。", C),
-        ("แบตเตอรี่ใช้งานได้ 10 ชั่วโมง", "แบตเตอรี่ใช้งานได้ 12 ชั่วโมง", C),
+        ("充電には22分かかります。", "充電には35分かかります。", N),
+        ("แบตเตอรี่ใช้งานได้ 10 ชั่วโมง", "แบตเตอรี่ใช้งานได้ 12 ชั่วโมง", N),
         ("बैटरी हटाई जा सकती है।", "बैटरी नहीं हटाई जा सकती है।", N),
         ("बैटरी 10 घंटे चलती है।", "बैटरी 10 घंटे चलती है।", S),
         ("البطارية قابلة للإزالة.", "البطارية ليست قابلة للإزالة.", N),
-        ("تدوم البطارية 10 ساعات.", "تدوم البطارية 12 ساعات.", C),
-        ("Batarya 10 saat dayanır.", "Batarya 12 saat dayanır.", C),
+        ("تدوم البطارية 10 ساعات.", "تدوم البطارية 12 ساعات.", N),
+        ("Batarya 10 saat dayanır.", "Batarya 12 saat dayanır.", N),
         ("Kerros on vesitiivis.", "Takuu kestää kolme vuotta.", N),
     ],
 )
@@ -506,14 +494,15 @@ def test_more_support_is_more_confidence():
     assert all_of_it.confidence > most.confidence
 
 
-def test_the_probability_is_the_logistic_function_times_the_factors_of_conflicts():
-    counted = {"coverage": 2.0, "anywhere": 0.5, "first_person": -3.0}
-    weights = Weights(counted, -1.0, {"figure": 0.3, "name": 0.4}, {})
-    assert weights.probability(Features()) == pytest.approx(1 / (1 + exp(1)))
+def test_the_probability_is_the_logistic_function_times_the_factors_of_conflicts(monkeypatch):
+    learned = {"offset": -1.0, "coverage": 2.0, "anywhere": 0.5, "first_person": -3.0}
+    weights = {**learned, "figure": 0.3, "name": 0.4}
+    monkeypatch.setattr("ragstone.judges.offline.judge.read_weights", lambda: weights)
+    assert probability(Features(), []) == pytest.approx(1 / (1 + exp(1)))
     features = Features(coverage=0.75, anywhere=1.0)  # -1 + 1.5 + 0.5
     likely = 1 / (1 + exp(-1))
-    assert weights.probability(features) == pytest.approx(likely)
-    assert weights.probability(features, ["figure", "name"]) == pytest.approx(0.12 * likely)
+    assert probability(features, []) == pytest.approx(likely)
+    assert probability(features, ["figure", "name"]) == pytest.approx(0.12 * likely)
 
 
 async def test_the_threshold_is_an_option():
@@ -529,14 +518,24 @@ async def test_the_threshold_is_an_option():
     assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED]
 
 
-def test_weights_of_other_features_are_refused():
-    stored = {"features": {"held": 1.0}, "offset": 0.0, "factors": {}, "evidence": {}}
-    with pytest.raises(ValueError, match="retrain it"):
-        Weights.of(json.dumps(stored))
-
-
 def test_new_weights_are_another_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     before = OfflineJudge().setup("verify_claims")
-    monkeypatch.setattr("ragstone.judges.offline.judge._weights", lambda: "{}")
+    monkeypatch.setattr("ragstone.judges.offline.words.read_file", lambda _: "{}")
     assert before != OfflineJudge().setup("verify_claims")
     assert OfflineJudge().identity("verify_claims") is None  # no reply is cached
+
+
+JSON = '{"name": "Bo", "OutdoorSeating": false, "GoodForKids": true, "hours": {"Monday": "9:0"}}'
+
+
+@each_case(
+    ("claim", "quote"),
+    [
+        ("It is good for kids.", '"GoodForKids": true'),
+        ("On Monday, it opens at 9.", '"Monday": "9:0"'),
+        ("It offers outdoor seating.", None),
+    ],
+)
+def test_a_fact_of_json_is_a_sentence_unless_it_is_false(claim, quote):
+    (verdict,) = verify_claims([claim], [JSON])
+    assert [each.quote for each in verdict.evidence] == ([quote] if quote else [])

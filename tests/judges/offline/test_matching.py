@@ -1,5 +1,3 @@
-import pytest
-
 from ragstone.judges.offline.judge import read_claims, verify_claims
 from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
 from ragstone.types.claim import Label
@@ -13,14 +11,14 @@ def matched(claim, *contexts):
 def test_the_window_is_the_sentence_or_the_two_that_have_most_of_the_claim():
     text = "It rains. The red lamp stands in the hall. Ines Moreau painted it. It is late."
     _, match = matched("The red lamp stands in the hall.", text)
-    assert (match.first, match.last, match.coverage) == (1, 1, 1)
+    assert match.window == range(1, 2)
     _, match = matched("Ines Moreau painted the red lamp in the hall.", text)
-    assert (match.first, match.last) == (1, 2)
+    assert match.window == range(1, 3)
 
 
 def test_two_contexts_are_never_one_window():
     _, match = matched("Ines painted the lamp.", "The red lamp stands here.", "Ines painted it.")
-    assert match.first == match.last
+    assert len(match.window) == 1
 
 
 def test_rare_words_weigh_more_than_common_ones():
@@ -43,18 +41,16 @@ def test_a_figure_counts_only_in_a_sentence_about_the_claim():
     assert 0 in match.anywhere
 
 
-@pytest.mark.parametrize("joint", [" ", None])
-def test_a_figure_in_the_place_of_the_claims_contradicts_it(joint):
-    sentences = ["The tower weighs 2500 kg.", "The bridge is 18 m wide."]
-    contexts = [joint.join(sentences)] if joint else sentences
+def test_another_figure_in_the_place_of_the_claims_is_a_possible_conflict():
     wrong, right = verify_claims(
-        ["The tower weighs 1800 kg.", "The tower weighs 2500 kg."], contexts
+        ["The tower weighs 1800 kg.", "The tower weighs 2500 kg."], ["The tower weighs 2500 kg."]
     )
-    assert (wrong.label, right.label) == (Label.CONTRADICTED, Label.SUPPORTED)
-    assert wrong.reason == "the claim says 1800 kg, but the text says 2500 kg"
+    assert (wrong.label, right.label) == (Label.NOT_ENOUGH_INFO, Label.SUPPORTED)
+    said = "possible conflict: the claim says 1800 kg, but the text says 2500 kg"
+    assert wrong.reason == said
 
 
-def test_another_context_that_agrees_rules_a_contradiction_out():
+def test_another_context_that_agrees_rules_a_conflict_out():
     contexts = ["The tower weighs 2500 kg.", "They say that the tower weighs 1800 kg."]
     (verdict,) = verify_claims(["The tower weighs 1800 kg."], contexts)
     assert verdict.label is Label.SUPPORTED

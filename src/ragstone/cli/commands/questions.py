@@ -23,7 +23,7 @@ from ragstone.evaluation.scoring import estimate_calls, usage_of
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import MOST, Guess, make_judge
 from ragstone.judges.llm.prompt import Prompt
-from ragstone.judges.offline.words import word_lists
+from ragstone.judges.offline.words import languages as known_languages
 from ragstone.reports.format import dollars
 from ragstone.reports.questions import check_document, print_check, write_check
 from ragstone.reports.tables import STDOUT
@@ -138,7 +138,7 @@ def generate_command(**given: Any) -> None:
         languages=tuple(dict.fromkeys(filter(None, languages))),
         seed=given["draw"],
     )
-    known = sorted(word_lists().keys() - {"any"})
+    known = sorted(known_languages())
     if other := [name for name in request.languages if name.lower() not in known]:
         say(
             f"Note: whether questions are in {', '.join(other)} is not checked; it is for "

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from ragstone._internal.sentences import Sentence
 from ragstone.judges.offline import words
 from ragstone.judges.offline.claims import extract_claims, remove_mentions
-from ragstone.judges.offline.figures import find_figures, number_words
+from ragstone.judges.offline.figures import find_figures
 
 FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
 LEAST = 0.5  # share of a sentence's content words that its claims have
@@ -73,13 +73,11 @@ def _numbers(text: str) -> list[set[str]]:
 
 
 def _spelled(text: str) -> set[str] | None:
-    """Return the whole numbers written in words; None if the language's words are unknown."""
+    """Return the whole numbers of an English text, some in words; None for other languages."""
     forms = words.split_forms(text[:MOST_SPELLED])
-    language = words.guess_language(text, forms)
-    if not number_words(language.name):
+    if words.guess_language(text, forms).name != "en":
         return None
-    figures = find_figures(text, language)
-    values = [value / figure.factor for figure in figures for value in figure.values]
+    values = [value for figure in find_figures(text) for value in figure.numbers]
     return {str(round(value)) for value in values if abs(value) < LARGE}
 
 

@@ -13,7 +13,6 @@ from ragstone.judges.base import Judge
 from ragstone.judges.embeddings import compare_texts
 from ragstone.judges.local.model import LocalModel, LocalSettings, Pair, PairScore
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.spec import LOCAL
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
@@ -153,17 +152,17 @@ class EntailmentJudge(Judge):
                 f"the judge {self.name} only checks whether contexts support a claim: name another "
                 "judge"
             )
-        contexts = ReadableContexts.of(question.contexts)
-        prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
+        contexts = question.contexts
+        prepared = await in_thread(lambda: self._prepared(question.claims, contexts))
         pairs = [pair for fitting in prepared for _, pair in fitting]
         scores = iter(await self._model.score(pairs))
         verdicts = (
-            self._verdict(claim, contexts.texts, [(w, next(scores)) for w, _ in fitting])
+            self._verdict(claim, contexts, [(w, next(scores)) for w, _ in fitting])
             for claim, fitting in zip(question.claims, prepared, strict=True)
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
-        return cast("Reply[T]", question.reply(tuple(map(contexts.restore, verdicts)), usage))
+        return cast("Reply[T]", question.reply(tuple(verdicts), usage))
 
     def _prepared(
         self, claims: Sequence[str], contexts: Sequence[str]

@@ -1,114 +1,70 @@
-"""Matching: where the contexts have the words and figures of a claim."""
+"""Matching: where the contexts have the words and figures of a claim, and where they differ."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from itertools import chain, islice
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ragstone._internal.sentences import Sentence, split_sentences
+from ragstone.judges.offline import words
 from ragstone.judges.offline.figures import Figure, find_figures
-from ragstone.judges.offline.words import (
-    SAMPLE,
-    Language,
-    Word,
-    guess_language,
-    split_forms,
-    split_words,
-    stem,
-    word_weights,
-)
+from ragstone.judges.offline.words import Language, Word, stem
 
-CACHE_SIZE = 64
 MAX_CACHED = 20_000
-PIECE = 4
+BEGINNING = 4  # letters in which two forms of a name agree
+BEST = 5  # sentences that are compared in whole
+MAX_CLAIM, MAX_FIGURES = 4000, 40  # characters and figures of a claim that are read
+FIGURE_WEIGHT, NAME_WEIGHT, FUNCTION_WEIGHT = 1.2, 1.3, 0.3
+DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
+_JSON = re.compile(r'\s*[\[{]+\s*"')
+_FACT = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"\s*:\s*+)?("(?:[^"\\]++|\\.)*+"|[-\w.+]++)')
+_CAPITAL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+
+Term = str | int  # the stem of a word of a claim, or the number of one of its figures
 
 
-@dataclass(frozen=True)
-class Passage:
-    text: str
-    language: Language
-    sentences: tuple[Sentence, ...]
-    stems: tuple[Sequence[str], ...]
-    _figures: dict[int, Sequence[Figure]] = field(default_factory=dict[int, Sequence[Figure]])
-
-    def figures(self, start: int, end: int) -> Sequence[Figure]:
-        if start not in self._figures:
-            self._figures[start] = find_figures(self.text, self.language, start, end)
-        return self._figures[start]
+def _read(text: str) -> Sequence[tuple[Sentence, Sequence[str]]]:
+    """Return sentences and their stems; those of JSON are the values with keys, unless false."""
+    sentences: Sequence[Sentence] = split_sentences(text)
+    if _JSON.match(text):
+        facts = [fact for fact in _FACT.finditer(text) if fact[1] not in ("false", "null", '""')]
+        sentences = [Sentence(_CAPITAL.sub(" ", fact[0]), *fact.span()) for fact in facts]
+    return [(each, [stem(form) for form in words.split_forms(each.text)]) for each in sentences]
 
 
-def _read(text: str) -> Passage:
-    sentences = split_sentences(text)
-    forms = [split_forms(sentence.text) for sentence in sentences]
-    language = guess_language(text, list(islice(chain.from_iterable(forms), SAMPLE // 8)))
-    return Passage(text, language, sentences, tuple(list(map(stem, each)) for each in forms))
-
-
-_read_cached = lru_cache(maxsize=CACHE_SIZE)(_read)
-
-
-class Place(NamedTuple):
-    context: int
-    start: int
-    end: int
+_read_cached = lru_cache(maxsize=64)(_read)
 
 
 class ContextIndex:
     """The sentences of the contexts; `postings` is stem -> numbers of those that have it."""
 
     def __init__(self, contexts: Sequence[str]) -> None:
-        self.passages = tuple(
-            _read_cached(text) if len(text) <= MAX_CACHED else _read(text) for text in contexts
-        )
-        self.places = [
-            Place(number, each.start, each.end)
-            for number, passage in enumerate(self.passages)
-            for each in passage.sentences
-        ]
-        self.stems = [stems for passage in self.passages for stems in passage.stems]
+        self.contexts = contexts
+        self.places: list[tuple[int, Sentence]] = []
+        self.stems: list[Sequence[str]] = []
         self.postings: defaultdict[str, list[int]] = defaultdict(list)
-        for place, stems in enumerate(self.stems):
-            for each in set(stems):
-                self.postings[each].append(place)
+        for number, text in enumerate(contexts):
+            for sentence, stems in (_read_cached if len(text) <= MAX_CACHED else _read)(text):
+                for each in set(stems):
+                    self.postings[each].append(len(self.places))
+                self.places.append((number, sentence))
+                self.stems.append(stems)
+        self.beginnings = {each[:BEGINNING] for each in self.postings}
 
     def figures(self, place: int) -> Sequence[Figure]:
-        context, start, end = self.places[place]
-        return self.passages[context].figures(start, end)
-
-    @cached_property
-    def marked_words(self) -> str:
-        return f"^{'$^'.join(self.postings)}$"
+        return find_figures(self.places[place][1].text)
 
 
-@lru_cache(maxsize=1 << 14)
-def pieces_of(form: str) -> tuple[str, ...]:
-    marked = f"^{form}$"
-    return tuple(marked[at : at + PIECE] for at in range(max(1, len(marked) - PIECE + 1)))
-
-
-MAX_FIGURES = 40
-BEST = 5
-MAX_CLAIM = 4000  # characters of a claim that are read; a longer text is not a claim
-FIGURE_WEIGHT, NAME_WEIGHT = 1.2, 1.3
-FUNCTION_WEIGHT = 0.3
-DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
-TITLE = 0.7  # the share of capitals from which a sentence is a title, whose capitals mark no names
-
-Term = str | int  # the stem of a word of a claim, or the number of one of its figures
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimText:
+class ClaimText(NamedTuple):
     """A claim, split; `content` has the stems of words with a topic, in order, outside figures."""
 
     language: Language
-    words: tuple[Word, ...]
-    stems: tuple[str, ...]
-    figures: tuple[Figure, ...]
+    words: Sequence[Word]
+    stems: Sequence[str]
+    figures: Sequence[Figure]
     terms: Mapping[Term, float]
-    content: tuple[str, ...]
+    content: Sequence[str]
     names: Set[str]
 
     def weight_of(self, terms: Set[Term]) -> float:
@@ -116,111 +72,128 @@ class ClaimText:
         return sum([weight for term, weight in self.terms.items() if term in terms])
 
     def shown(self, term: Term) -> str:
-        if isinstance(term, int):
-            return self.figures[term].shown
-        return self.words[self.stems.index(term)].shown
+        is_figure = isinstance(term, int)
+        return self.figures[term].shown if is_figure else self.words[self.stems.index(term)].shown
 
 
 def read_claim(text: str, language: Language) -> ClaimText:
     text = text[:MAX_CLAIM]
-    words = split_words(text)
-    stems = tuple(stem(word.form) for word in words)
-    figures = find_figures(text, language)[:MAX_FIGURES]
-    names = frozenset(stems[number] for number in find_names(words, language))
-    weights = word_weights()
+    split, weights = words.split_words(text), words.word_weights()
+    stems = [stem(word.form) for word in split]
+    figures = find_figures(text)[:MAX_FIGURES]
+    names = {stems[number] for number in find_names(split, language)}
     terms: dict[Term, float] = dict.fromkeys(range(len(figures)), FIGURE_WEIGHT)
-    places = [(figure.start, figure.end) for figure in figures]
     content: list[str] = []
-    for word, each in zip(words, stems, strict=True):
-        if each in terms or any(start <= word.start < end for start, end in places):
+    for word, each in zip(split, stems, strict=True):
+        if each in terms or any(part.start <= word.start < part.end for part in figures):
             continue
-        weight = weights.get(each, 1.0)
-        if word.form in language.function_words or word.form in language.negations:
-            weight = min(weight, FUNCTION_WEIGHT)
-        else:
+        terms[each] = weights.get(each, 1.0) * (NAME_WEIGHT if each in names else 1.0)
+        is_ending = word.gram and all("\u3040" <= letter <= "\u309f" for letter in word.form)
+        if word.form in language.common or is_ending:  # hiragana: mostly endings
+            terms[each] = min(terms[each], FUNCTION_WEIGHT)
+        if word.form not in language.common:
             content.append(each)
-        if word.gram and all("\u3040" <= letter <= "\u309f" for letter in word.form):
-            weight = FUNCTION_WEIGHT  # hiragana: mostly endings
-        terms[each] = weight * NAME_WEIGHT if each in names else weight
-    names &= terms.keys()
-    return ClaimText(language, words, stems, figures, terms, tuple(content), names)
+    return ClaimText(language, split, stems, figures, terms, content, names & terms.keys())
 
 
-def find_names(words: Sequence[Word], language: Language) -> list[int]:
+def find_names(split: Sequence[Word], language: Language) -> list[int]:
     """Return the numbers of the words, after the first, that are names by their capitals."""
-    plain = language.function_words | language.negations
-    content = [
-        number
-        for number, word in enumerate(words)
-        if number > 0 and not word.gram and word.form not in plain
-    ]
-    names = [number for number in content if words[number].shown[0].isupper()]
-    is_title = len(names) > max(2, TITLE * len(content))
-    return [] if language.nouns_have_capitals or is_title else names
+    later = [] if language.name == "de" else list(enumerate(split))[1:]  # nouns have capitals
+    return [n for n, word in later if word.shown[0].isupper() and word.form not in language.common]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Where the contexts have the terms of a claim."""
 
     anywhere: Set[Term]  # that any context has; never empty
-    first: int  # the number of the first sentence of the window
-    last: int  # the same or the next one
+    window: range  # the number of the sentence with most of them, or of two adjacent ones
     here: Set[Term]  # in the window
-    coverage: float  # the weight of the terms `here`, as a share of all terms' weight
-    rival: tuple[int, Figure] | None  # a figure that no context has, and the one in its place
-    frame: float  # how similar the words around these two are, in [0, 1]; 0 without any
 
 
 def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     weights: defaultdict[int, float] = defaultdict(float)
-    figures: defaultdict[int, set[Term]] = defaultdict(set)
+    found: defaultdict[int, set[Term]] = defaultdict(set)
     topic = {place for term in claim.content for place in index.postings.get(term, ())}
     # a figure counts only in a sentence about the topic: another thing may have the same
     for number, figure in enumerate(claim.figures):
         for place in topic or range(len(index.places)):
-            if any(map(figure.is_covered_by, index.figures(place))):
-                figures[place].add(number)
+            if any(map(figure.is_stated_by, index.figures(place))):
+                found[place].add(number)
                 weights[place] += FIGURE_WEIGHT
-    anywhere: set[Term] = {term for term in claim.terms if term in index.postings}
-    anywhere.update(*figures.values())
+    anywhere = {term for term in claim.terms if term in index.postings}.union(*found.values())
     searched = anywhere.intersection(claim.content) or anywhere
-    for term, weight in claim.terms.items():
-        if term in searched and isinstance(term, str):
-            for place in index.postings[term]:
-                weights[place] += weight
-    if not anywhere:
-        return None
+    for term in [term for term in claim.terms if term in searched and isinstance(term, str)]:
+        for place in index.postings[term]:
+            weights[place] += claim.terms[term]
     best = sorted(weights, key=lambda place: (-weights[place], place))[:BEST]
-    singles = {
-        place: (claim.terms.keys() & set(index.stems[place])) | figures.get(place, set())
-        for place in {near for place in best for near in (place - 1, place, place + 1)}
-        if 0 <= place < len(index.places)
-    }
-    windows = [(place, place, singles[place]) for place in best]
+    near = {n for at in best for n in (at - 1, at, at + 1) if 0 <= n < len(index.places)}
+    seen = {n: claim.terms.keys() & set(index.stems[n]) | found[n] for n in near}
+    windows = [(range(n, n + 1), seen[n]) for n in best]
     windows += [
-        (first, first + 1, singles[first] | singles[first + 1])
-        for first in sorted(singles)
-        if first + 1 in singles and index.places[first].context == index.places[first + 1].context
+        (range(n, n + 2), seen[n] | seen[n + 1])
+        for n in sorted(near)
+        if n + 1 in near and index.places[n][0] == index.places[n + 1][0]
     ]
-    total = claim.weight_of(claim.terms.keys())
-    shares = [claim.weight_of(here) / total for _, _, here in windows]
-    coverage = max(shares)
-    first, last, here = windows[shares.index(coverage)]
-    rival, frame = None, 0.0
-    for number, figure in enumerate(claim.figures):
-        for place in range(first, last + 1):
-            for stated in index.figures(place) if number not in anywhere else ():
-                if (alike := stated.replaces(figure)) > frame:
-                    rival, frame = (number, stated), alike
-    return Match(anywhere, first, last, here, coverage, rival, frame)
+    shares = [claim.weight_of(here) for _, here in windows]
+    return Match(anywhere, *windows[shares.index(max(shares))]) if anywhere else None
+
+
+CONFLICTS = ("figure", "name", "negation", "opposite")
+
+
+def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
+    """Return kind of conflict -> how claim and window differ; "" if no context has the word."""
+    found: dict[str, str] = {}
+    missing = [figure for n, figure in enumerate(claim.figures) if n not in match.anywhere]
+    stated = [each for place in match.window for each in index.figures(place)] if missing else []
+    for figure in missing:
+        if rival := next((each for each in stated if each.replaces(figure)), None):
+            found["figure"] = f"the claim says {figure.shown}, but the text says {rival.shown}"
+        elif figure.dimension or any(map(str.isdecimal, figure.shown)):
+            found.setdefault("figure", "")
+    # by its beginning, because a context may have another form of it: Vietnam for Vietnamese
+    if any(name[:BEGINNING] not in index.beginnings for name in claim.names - match.anywhere):
+        found["name"] = ""
+    mine, denials = _negated(claim.stems, claim.language), _words_of("denials").keys()
+    sentences = [(index.stems[n], _negated(index.stems[n], claim.language)) for n in match.window]
+    for stems, theirs in sentences:
+        if bool(mine) != bool(theirs) and denials.isdisjoint(stems if mine else claim.stems):
+            for negated in sorted((mine | theirs) & {*stems} & {*claim.stems}):
+                side = "claim" if mine else "text"
+                found["negation"] = f"only the {side} negates {claim.shown(negated)!r}"
+    if bool(mine) == any(theirs for _, theirs in sentences):
+        others = {each for stems, _ in sentences for each in stems if each not in claim.stems}
+        for each in [each for each in claim.stems if each not in match.here]:
+            if not others.isdisjoint(_words_of("opposites").get(each, ())):
+                said = claim.shown(each)
+                found["opposite"] = f"the claim says {said!r}, but the text says the opposite"
+    return found
+
+
+@cache
+def _words_of(kind: str) -> Mapping[str, Set[str]]:
+    """Return the stems of a list of words, with their opposites: a list may have pairs."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in words.word_lists()[kind].split():
+        one, *other = map(stem, pair.split("/"))
+        found[one].update(other)
+        for each in other:
+            found[each].add(one)
+    return found
+
+
+def _negated(stems: Sequence[str], language: Language) -> Set[str]:
+    content = [number for number, each in enumerate(stems) if each not in language.common]
+    found: set[str] = set()
+    for number in [number for number, each in enumerate(stems) if each in language.negations]:
+        if _words_of("bounds").keys().isdisjoint(stems[number + 1 : number + 2]):
+            after = [place for place in content if place > number][:1]
+            found.update(stems[place] for place in after or content[-1:])
+    return found
 
 
 class Features(NamedTuple):
-    """What the probability of support depends on, beside conflicts.
-
-    None depends on the language, so weights trained on English texts apply to other languages too.
-    """
+    """What the probability of support depends on, beside conflicts, in all languages."""
 
     coverage: float = 0.0  # the share of the weight of the claim's terms that the window has
     anywhere: float = 0.0  # the same of all contexts
@@ -228,8 +201,9 @@ class Features(NamedTuple):
 
 
 def compute_features(claim: ClaimText, match: Match | None) -> Features:
-    speaker = float(any(word.form in claim.language.first_person for word in claim.words))
-    if match is None:
-        return Features(first_person=speaker)
-    anywhere = claim.weight_of(match.anywhere) / claim.weight_of(claim.terms.keys())
-    return Features(round(match.coverage, DECIMALS), round(anywhere, DECIMALS), speaker)
+    forms = {word.form for word in claim.words} if claim.language.name == "en" else set[str]()
+    speaker = float(not forms.isdisjoint(words.word_lists()["first_person"].split()))
+    total = claim.weight_of(claim.terms.keys())
+    both = (match.here, match.anywhere) if match else (set[Term](), set[Term]())
+    here, anywhere = (round(claim.weight_of(each) / total, DECIMALS) for each in both)
+    return Features(here, anywhere, speaker)
