@@ -1,4 +1,4 @@
-"""Whether `ragstone plan` keeps its word: the power that its questions, repeats and labels give.
+"""Whether `ragstone plan` keeps its word: the power that its questions and labels give.
 
 python benchmarks/power.py [SIMULATIONS]
 
@@ -8,7 +8,6 @@ lie within 78 to 82%; exit 1 if one does not. Labels are of a random part of the
 is whether the interval of the corrected difference excludes 0.
 """
 
-import math
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +22,6 @@ from ragstone.results.stats.paired_tests import (
     labels_needed,
     questions_needed,
     sign_flip,
-    spread_of_repeats,
 )
 
 Numbers = NDArray[np.float64]
@@ -74,20 +72,6 @@ def questions(name: str, simulations: int) -> tuple[str, bool]:
     return show(name, f"{n:,} questions", found, simulations)
 
 
-def repeats(times: int, simulations: int) -> tuple[str, bool]:
-    """Measure the power if each response is judged several times by a noisy judge."""
-    rng = np.random.default_rng([times, 2])
-    judge, systems, difference = 0.03, 0.2, 0.05
-    spread = spread_of_repeats(math.sqrt(systems**2 + 2 * judge), judge, times)
-    n = questions_needed(spread, difference)
-    found = 0
-    for _ in range(simulations):
-        noise = rng.normal(0, math.sqrt(judge), (2, n, times)).mean(axis=2)
-        seen = rng.normal(difference, systems, n) + noise[1] - noise[0]
-        found += sign_flip(seen, resamples=4999).p < 0.05
-    return show(f"judged {times} times", f"{n:,} questions", found, simulations)
-
-
 def pair(rng: np.random.Generator, n: int, claims: int, good: float) -> tuple[Numbers, Numbers]:
     """Draw people's and the judge's scores of two systems, float64[n, 2] each.
 
@@ -132,7 +116,6 @@ def main() -> int:
     with ProcessPoolExecutor() as pool:
         lines = [pool.submit(labels, *cell, simulations // 2) for cell in cells]
         lines += [pool.submit(questions, name, simulations) for name in POPULATIONS]
-        lines += [pool.submit(repeats, times, simulations) for times in (1, 2, 4)]
         fine: list[bool] = []
         for each in lines:
             line, passed = each.result()

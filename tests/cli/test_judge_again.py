@@ -1,4 +1,4 @@
-"""Judging stored rows again: the noise of a judge, and its drift, over a real socket."""
+"""Judging stored rows again for the drift of a judge, over a real socket."""
 
 import json
 import re
@@ -81,73 +81,13 @@ def judge(
     return judge
 
 
-def test_the_noise_of_a_judge_is_apart_from_the_variance_of_rows(
-    ragstone: Command, judge: Judge, served: Served
-) -> None:
-    asked: dict[str, int] = {}
-
-    def rejected(claim: str) -> bool:
-        """Reject the second claim of every other row, and the first one in each third judgment."""
-        asked[claim] = asked.get(claim, 0) + 1
-        number = int(claim[8:])
-        return (claim[7] == "b" and number % 2 == 1) or (claim[7] == "a" and asked[claim] == 3)
-
-    judge.rejected = rejected
-    said = ragstone("judge", "noise", "last", "--rows", "20", "--json", "noise.json")
-    assert said.code == 0, said.err
-    assert "Judging 20 rows" in said.err
-    assert "3 times with openai:m, without the reply cache: 120 calls" in said.err
-    assert len(served.asked) == 120, "extraction and verification, three times"
-    found = json.loads(Path("noise.json").read_text())
-    noise = found["metrics"]["faithfulness"]
-    assert (noise["rows"], noise["unchanged"]) == (20, 0.0)
-    assert noise["judge"] == pytest.approx(0.25 / 3)  # of 1, 1, 0.5 and 0.5, 0.5, 0
-    assert 0.02 < noise["sampling"] < 0.1
-    widths = noise["half_widths"]
-    assert widths["twice_the_rows"] == pytest.approx(widths["now"] / 2**0.5)
-    assert widths["twice_the_rows"] < widths["one_more_judgment"] < widths["now"]
-
-
-def test_a_plan_knows_what_more_judgments_would_save(ragstone: Command, judge: Judge) -> None:
-    count = iter(range(10_000))
-    judge.rejected = lambda _: next(count) % 3 == 0
-    assert ragstone("judge", "noise", "last").code == 0
-    with Store.open(PLACE) as store:
-        run = find_run(store, "last")
-        put(store, "varied", [(n * 7 % 24) / 24 for n in range(24)])
-    noise = Path(f".ragstone/noise/{run}.json")
-    document = json.loads(noise.read_text())
-    document["metrics"]["faithfulness"]["judge"] = 0.03
-    Path(".ragstone/noise/varied.json").write_text(json.dumps(document))
-    said = ragstone("plan", "--detect", "0.05", "--like", "varied", "--json", "-")
-    found = json.loads(said.out)["metrics"]["faithfulness"]
-    assert found["repeats"] > 1
-    assert found["questions"] == found["by_repeats"][str(found["repeats"])]
-    assert found["by_repeats"]["5"] < found["by_repeats"]["1"]
-    assert "the judge's noise is measured" in said.err
-
-
 def test_a_dry_run_makes_no_calls(ragstone: Command, judge: Judge, served: Served) -> None:
-    said = ragstone("judge", "noise", "last", "--repeat", "2", "--dry-run")
-    assert said.code == 0
-    assert said.out.startswith("Dry run: no calls were made. Judging 24 rows of run")
     with Store.open(PLACE) as store:
         label(store)
     said = ragstone("judge", "probe", "last", "--dry-run")
     assert "24 calls" in said.out, "the claims are those of the run"
     assert not served.asked
     assert not PROBES.exists()
-
-
-def test_the_offline_judge_has_no_noise(ragstone: Command, tmp_path: Path) -> None:
-    rows = [{"query": "q", "response": f"It weighs {n} g.", "contexts": ["It weighs 3 g."]}
-            for n in range(1, 6)]  # fmt: skip
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert ragstone("run", "rows.jsonl", "-m", "faithfulness", "--no-export").code == 0
-    said = ragstone("judge", "noise", "last")
-    assert said.code == 0
-    assert "Warning: offline always gives the same answer, so its noise is 0" in said.err
-    assert "100%" in said.out
 
 
 def test_a_spent_budget_measures_nothing(ragstone: Command, judge: Judge) -> None:
