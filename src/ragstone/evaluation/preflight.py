@@ -1,7 +1,7 @@
 """Preflight: which metrics can run, which fields the target must return, and the gates.
 
 It also checks the settings whose silent loss would mislead: LLM settings with another judge,
-settings of a cascade without one, limits without a paid judge, and a threshold without a target.
+limits without a paid judge, and a threshold without a target.
 """
 
 import os
@@ -15,7 +15,7 @@ from ragstone.datasets.columns import ALIASES, mapping, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.spec import cascaded, is_model, single_names, split_names
+from ragstone.judges.spec import is_model, split_names
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.results.calibration import load_calibration
@@ -58,7 +58,7 @@ def with_verdict(plan: Plan, dataset: Dataset, *, answered: bool) -> Plan:
     `answered` is whether there are answers: in the data, or from a target that was named.
     """
     fields = dataset.contents.fields
-    paid = plan.embedding_model is not None or any(map(is_model, single_names(plan.judge)))
+    paid = plan.embedding_model is not None or any(map(is_model, split_names(plan.judge)))
     if paid or not answered or "metrics" in plan.model_fields_set or "reference" not in fields:
         return plan
     more = [*VERDICT_METRICS, *([] if "relevance" in fields else ["context_recall"])]
@@ -169,22 +169,15 @@ LLM_SETTINGS = frozenset(
     "votes base_url temperature max_tokens context_window strict_json prompts judge_headers "
     "judge_body rpm tpm".split()
 )
-CASCADE_SETTINGS = frozenset({"cascade_threshold", "cascade_audit_rate"})
 LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
 
 
 def check_judge_settings(explicit: Collection[str], plan: Plan) -> None:
     llm = sorted(LLM_SETTINGS.intersection(explicit))
-    if llm and plan.embedding_model is None and not any(map(is_model, single_names(plan.judge))):
+    if llm and plan.embedding_model is None and not any(map(is_model, split_names(plan.judge))):
         raise UsageError(
             f"{', '.join(llm)}: only for LLM judges, but the judge is {plan.judge}; choose "
             "an LLM as judge"
-        )
-    cascade = sorted(CASCADE_SETTINGS.intersection(explicit))
-    if cascade and not any(map(cascaded, split_names(plan.judge))):
-        raise UsageError(
-            f"{', '.join(cascade)}: only for cascades, but the judge is {plan.judge}; use a "
-            "cascade, such as judge=cascade:offline+openai:gpt-4o-mini"
         )
 
 
@@ -199,7 +192,7 @@ def idle_settings(
     """Return notices about limits without a paid judge, and a threshold that no target obeys."""
     notices: list[str] = []
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
-    pays = any(map(is_model, single_names(plan.judge))) and bool(kinds)
+    pays = any(map(is_model, split_names(plan.judge))) and bool(kinds)
     pays |= plan.embedding_model is not None and TextSimilarity.kind in kinds
     idle = LIMITS | LLM_SETTINGS if own_judge else frozenset[str]() if pays else LIMITS
     if names := sorted(idle.intersection(explicit)):

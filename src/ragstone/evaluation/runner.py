@@ -638,6 +638,5 @@ class Evaluation:
     @property
     def _spent(self) -> str | None:
         """Which budget is spent; None as long as the next row may be free."""
-        spent, calls_target = self.budget.spent, self.target is not None
-        costs = spent and workers.each_row_costs(self.plan, self.metrics, calls_target)
-        return spent if costs else None
+        spent = self.budget.spent
+        return spent if spent and workers.each_row_costs(self.plan, self.metrics) else None

@@ -49,7 +49,7 @@ from ragstone.evaluation.recorder import VERSION, RowCounts
 from ragstone.evaluation.scoring import BATCH, CircuitBreaker, Rows, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.spec import begins_free, is_free
+from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.store.codec import Record, Texts, decode_row, encode_body
@@ -155,7 +155,7 @@ class ShardScorer:
         self.metrics = tuple(map(get, setup.metrics))
         self._ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
         self._budget = Budget(plan.max_calls, plan.max_cost)
-        self._always_costs = each_row_costs(plan, self.metrics, setup.calls_target)
+        self._always_costs = each_row_costs(plan, self.metrics)
         if setup.judge:
             try:  # bytes of the process that started this one
                 self.judge: Judge = pickle.loads(setup.judge)  # noqa: S301
@@ -210,16 +210,10 @@ class ShardScorer:
         self._loop.close()
 
 
-def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) -> bool:
-    """Return whether no row can be scored once the budget is spent.
-
-    A cascade that starts with a free judge is free for some rows, if sentences are the claims and
-    no target is asked.
-    """
-    may_be_free = plan.claim_source == "sentences" and not calls_target
-    free = is_free(plan.judge) or (may_be_free and begins_free(plan.judge))
+def each_row_costs(plan: Plan, metrics: Sequence[Metric]) -> bool:
+    """Return whether no row can be scored once the budget is spent."""
     asks = any(metric.question_kinds for metric in metrics)
-    return asks and not (free and plan.embedding_model is None)
+    return asks and not (is_free(plan.judge) and plan.embedding_model is None)
 
 
 def describe_rows(shard: Sequence[Row]) -> str:
@@ -341,7 +335,7 @@ class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
     ) -> None:
         self._setup, self._plan, self._budget, self._kind = setup, setup.plan, budget, kind
         self._metrics = [*map(get, setup.metrics)]
-        self._always_costs = each_row_costs(self._plan, self._metrics, setup.calls_target)
+        self._always_costs = each_row_costs(self._plan, self._metrics)
         number, calls, cost = self._plan.workers, self._plan.max_calls or 0, self._plan.max_cost
         self._workers: list[_Worker] = []
         for n in range(number):

@@ -173,7 +173,6 @@ class ReplayJudge(Judge):
             notes=outcome.notes,
             raw=outcome.raw,
             attempts=outcome.attempts,
-            cascade=outcome.cascade,
         )
 
 

@@ -22,7 +22,6 @@ from ragstone.types.reply import (
     Outcome,
     PartialVerdict,
     Reply,
-    sum_stats,
 )
 
 T = TypeVar("T")
@@ -253,7 +252,6 @@ def join_outcomes(outcomes: Sequence[Outcome[T]], value: Callable[[Sequence[T]],
         raw=raw,
         attempts=max(reply.attempts for reply in replies),
         final=all(reply.final for reply in replies),
-        cascade=sum_stats(reply.cascade for reply in replies),
     )
 
 

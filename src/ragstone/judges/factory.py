@@ -27,7 +27,7 @@ from ragstone.judges.local.judge import KINDS, EntailmentJudge
 from ragstone.judges.local.model import LocalSettings, ModelNotDownloadedError, library
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.panel import CascadeJudge, PanelJudge
+from ragstone.judges.panel import PanelJudge
 from ragstone.types import claim, questions
 from ragstone.types.config import JudgePlan, Plan
 from ragstone.types.reply import Reply, Usage
@@ -213,7 +213,7 @@ class _Maker:
         )
         self.callers = defaultdict[str, RetryingCaller](lambda: RetryingCaller(limits))
         self.locals: dict[str, EntailmentJudge] = {}
-        models = list(filter(spec.is_model, spec.single_names(plan.judge)))
+        models = list(filter(spec.is_model, spec.split_names(plan.judge)))
         for name in models:
             spec.check_model(name)
         self.providers = {name.partition(":")[0] for name in models}
@@ -228,12 +228,6 @@ class _Maker:
 
     def judge(self, name: str, vote: int) -> Judge:
         plan, guess = self.plan, self.guess
-        if pair := spec.cascaded(name):
-            return CascadeJudge(
-                *(self.judge(each, vote) for each in pair),
-                threshold=plan.cascade_threshold,
-                audit_rate=plan.cascade_audit_rate,
-            )
         named = spec.JudgeSpec.of(name)
         if not named.provider and named.model == spec.OFFLINE:
             return OfflineJudge(OfflineSettings.of(named.options))
@@ -295,7 +289,7 @@ class _Maker:
                 f"or use {OfflineJudge.name}"
             )
         if provider not in services:
-            names = [*services, spec.CASCADE, spec.LOCAL]
+            names = [*services, spec.LOCAL]
             raise UnknownNameError("provider of models", provider, names)
         known = services[provider]
         price = self._price(name, known.custom_url(plan.base_url))

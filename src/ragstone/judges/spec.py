@@ -1,7 +1,7 @@
-"""How judges are named in one line: `A,B`, `cascade:A+B`, `A,threshold=0.7`."""
+"""How judges are named in one line: `A,B`, `A,threshold=0.7`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Self
@@ -13,7 +13,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 
-OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"  # names or prefixes, not providers
+OFFLINE, LOCAL = "offline", "local"  # a name and a prefix, not providers
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
 
@@ -67,46 +67,17 @@ def split_names(names: str) -> list[str]:
     return [name.strip() for name in _BETWEEN.split(names)]
 
 
-def cascaded(name: str) -> tuple[str, str] | None:
-    if not name.startswith(f"{CASCADE}:"):
-        return None
-    parts = [part.strip() for part in name.removeprefix(f"{CASCADE}:").split("+")]
-    nested = any(part.startswith(f"{CASCADE}:") for part in parts)
-    if len(parts) != 2 or not all(parts) or nested:
-        raise UsageError(
-            f"judge {name}: a cascade has two judges, the fast one first, such as "
-            "cascade:offline+openai:gpt-4o-mini"
-        )
-    first, second = parts
-    if is_model(first):
-        raise UsageError(
-            f"judge {name}: a cascade needs the first judge's confidence, but {first} has none; "
-            f"begin with {OFFLINE} or {LOCAL}:FOLDER"
-        )
-    return first, second
-
-
-def single_names(names: str) -> Iterator[str]:
-    for name in split_names(names):
-        yield from cascaded(name) or (name,)
-
-
 def is_model(name: str) -> bool:
     return name.partition(",")[0] != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
 def is_free(names: str) -> bool:
-    return not any(map(is_model, single_names(names)))
-
-
-def begins_free(names: str) -> bool:
-    return all(cascaded(name) or not is_model(name) for name in split_names(names))
+    return not any(map(is_model, split_names(names)))
 
 
 def check_model(name: str) -> None:
     meant: Mapping[str, str] = {
         LOCAL: f"no model is named; pass its folder, as {LOCAL}:FOLDER",
-        CASCADE: f"no judges are named; write, for example, {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",
     }
     hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
     if hint := hub if name.startswith("hf:") else meant.get(name):
@@ -114,5 +85,5 @@ def check_model(name: str) -> None:
     for option in JudgeSpec.of(name).options:
         raise UsageError(
             f"judge {name}: options such as {option}= are for local judges; LLMs have "
-            "settings, such as temperature or cascade_threshold"
+            "settings, such as temperature or max_tokens"
         )

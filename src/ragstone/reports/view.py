@@ -26,7 +26,6 @@ from ragstone.results.grouping import Grouping
 from ragstone.results.judge_test import load_test
 from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
 from ragstone.results.run import Run
-from ragstone.results.stats.intervals import Share
 from ragstone.results.verdict import Cell, Verdict
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
@@ -451,8 +450,6 @@ def _judge_facts(run: Run, names: Sequence[str]) -> Iterator[Line]:
     yield Line(f"{manifest.judge}{note}" if manifest.judge else "none needed", label="Judge")
     for words in _usage(run):
         yield Line(words, label="Usage")
-    for words in _cascade(run):
-        yield Line(words, label="Cascade")
     lower = [name for name in names if not run.metrics[name].higher_is_better]
     facts = {
         "Judge test": manifest.judge_test,
@@ -501,30 +498,6 @@ def _usage(run: Run) -> Iterator[str]:
     elif usage.cached or (not usage.local_calls and (usage.prompt_tokens or usage.retries)):
         calls = "no remote calls" if usage.local_calls else "no calls"
         yield f"{calls}; {replies} from the cache"
-
-
-def _cascade(run: Run) -> Iterator[str]:
-    stats = run.counts.cascade
-    if stats is None:
-        return
-    if stats.unanswered:
-        claims = count(stats.unanswered, "escalated claim")
-        yield f"{claims} got no answer; the affected scores failed or follow the policy"
-    if not stats.verdicts:
-        return
-    share = stats.escalated / stats.verdicts
-    words = f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({share:.1%})"
-    saved = count(stats.saved, "call")
-    yield f"{words} escalated to the second judge; at least {saved} saved"
-    if not stats.audited:
-        yield "no confident verdict was audited, so the judges' agreement is unknown"
-        return
-    agreed = Share(stats.agreed_supported, stats.audited)
-    yield (
-        f"both judges were asked about {count(stats.audited, 'confident verdict')}; they agree "
-        f"on whether the claim is supported in {agreed}, and on the exact label in "
-        f"{stats.agreed_label:,}"
-    )
 
 
 def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:

@@ -305,7 +305,6 @@ class Run:
             "usage": vars(counts.usage)
             | counts.judge_latencies.percentiles()
             | {"calls_saved": counts.calls_saved},
-            "cascade": counts.cascade and vars(counts.cascade),
             "judge_test": manifest.judge_test,
             "blame": {blame.value: number for blame, number in sorted(counts.blame.items())},
         }

@@ -22,7 +22,7 @@ from ragstone.results.outcomes import Outcomes
 from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.ids import IdCheck
-from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
+from ragstone.types.reply import Failure, Usage
 from ragstone.types.row import Row
 from ragstone.types.score import MetricInfo
 
@@ -129,7 +129,6 @@ class RunSummaryBuilder:
         self.outcomes = Outcomes(self.scores)
         self.rows = self.calls_saved = 0
         self.over_budget = False
-        self.cascade: CascadeStats | None = None
         self.failed_before = Counter[Cause]()  # scores, because calls failed before the run
         self.ids = IdCheck()
         self._places = array("q")
@@ -175,8 +174,6 @@ class RunSummaryBuilder:
             self._add_cost(None if cost is None else exact(cost))
             # several metrics asked the same question
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
-            if outcome.cascade:
-                self.cascade = sum_stats((self.cascade, outcome.cascade))
             if outcome.usage.calls or outcome.usage.local_calls:
                 self.judge_latencies.append(exchange.latency_ms)
             if isinstance(outcome, Failure) and outcome.cause is Cause.BUDGET:
@@ -214,7 +211,6 @@ class RunSummaryBuilder:
             setattr(self, name, total)
         self._add_cost(other._cost)
         self.over_budget |= other.over_budget
-        self.cascade = sum_stats((self.cascade, other.cascade))
         self._notes.merge(other._notes)
         for tag, where in other._tags.items():
             self._tags[tag] = min(where, self._tags.get(tag, where))

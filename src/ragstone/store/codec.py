@@ -28,7 +28,7 @@ from ragstone.results.stats.sums import Latencies
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.ids import IdCheck
 from ragstone.types.questions import adapter_of
-from ragstone.types.reply import NOTHING_SPENT, CascadeStats, Exchange, Reply, Usage
+from ragstone.types.reply import NOTHING_SPENT, Exchange, Reply, Usage
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import State
 
@@ -217,7 +217,7 @@ _OBJECTS: Mapping[str, type] = {
     )
 }
 _VALUES: Mapping[str, Callable[..., object]] = {
-    kind.__name__: kind for kind in (Usage, CascadeStats, First, Placed)
+    kind.__name__: kind for kind in (Usage, First, Placed)
 }
 _ENUMS: Mapping[str, type[Enum]] = {
     kind.__name__: kind for kind in (Cause, ClaimIssue, Label, State)

@@ -111,8 +111,8 @@ class JudgePlan(FrozenModel):
 
     judge: str = _setting("Judge", "offline", keys=["model"], common=True)
     """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
-    openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
-    calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default."""
+    openai:gpt-4o-mini. Several, separated by commas, form a panel. RAGSTONE_JUDGE sets the
+    default."""
     votes: int = _setting("Judge", 1, ge=1, le=99, option=False)
     """Ask each judge this many times; the majority decides."""
     base_url: str | None = _setting("Judge", None, common=True)
@@ -142,11 +142,6 @@ class JudgePlan(FrozenModel):
         "Judge", {}, flags=["--judge-body"], metavar="KEY=JSON"
     )
     """Add a field to each request to the model server: --judge-body reasoning_effort='"low"'."""
-    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, option=False)
-    """A cascade calls its second judge if the first is less confident than this."""
-    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, option=False)
-    """Share of the confident verdicts that a cascade has its second judge check, to measure how
-    often the two agree."""
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(

@@ -1,9 +1,6 @@
 """Exchange: one question, and its outcome: a Reply or a Failure."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone.errors import CallError, Cause, JudgeError
@@ -37,27 +34,6 @@ class Usage:
 NOTHING_SPENT = Usage()
 
 
-@dataclass(frozen=True)
-class CascadeStats:
-    """How many verdicts of a cascade were escalated, and how often its judges agreed."""
-
-    verdicts: int = 0
-    escalated: int = 0
-    audited: int = 0  # confident verdicts that the second judge checked, and replaced
-    agreed_supported: int = 0  # audited ones on which both agreed whether the claim is supported
-    agreed_label: int = 0
-    saved: int = 0  # calls of the second judge that were not made, without windows and retries
-    unanswered: int = 0  # escalated claims without a verdict, not in `verdicts`
-
-    def __add__(self, other: "CascadeStats") -> "CascadeStats":
-        return CascadeStats(*map(add, vars(self).values(), vars(other).values()))
-
-
-def sum_stats(parts: Iterable[CascadeStats | None]) -> CascadeStats | None:
-    found = [part for part in parts if part is not None]
-    return reduce(add, found) if found else None
-
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -72,7 +48,6 @@ class Reply(Generic[T_co]):
     raw: str | None = None  # as the model wrote it
     attempts: int = 1
     final: bool = True  # if not, asking again was cut short: it must not be cached
-    cascade: CascadeStats | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +67,6 @@ class Failure:
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT
-    cascade: CascadeStats | None = None
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":
