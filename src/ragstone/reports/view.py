@@ -151,7 +151,7 @@ def trust(run: Run) -> Line | None:
     note = (manifest.judge_note or "").partition(";")[0]
     words = f"{manifest.judge} ({note})" if note else manifest.judge
     corrected = [each.corrected for each in run.summary().values() if each.corrected]
-    known = next((each for each in corrected if each.mean is not None), None)
+    known = next((each for each in corrected if each.mean is not None and not each.problem), None)
     test = load_test(manifest.judge_key) if manifest.judge_key else None
     errors = test.total("rejected") if test else None
     if known is not None:
