@@ -92,7 +92,9 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
     assert ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).code == 0
     assert ragstone("labels", "import", str(file), "--run", "last").code == 0
     shown += ragstone("labels", "calibrate", "last", "--name", "demo").out
-    said = ragstone("runs", "show", "last", "--calibration", "demo", "--gates-on", "corrected", "-v")
+    said = ragstone(
+        "runs", "show", "last", "--calibration", "demo", "--gates-on", "corrected", "-v"
+    )
     assert said.code == 0
     shown += said.out
     words = " ".join(shown.split())

@@ -36,9 +36,7 @@ def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
     config = configuration(served.url, MILDLY, threshold=1, grading={"useRagas": True})
     done = run(config, "--no-store")
     assert (done.code, "RAGAS mode is on (policy promptfoo-plan)" in done.err) == (0, True)
-    assert "faithfulness:promptfoo-plan,batch_size=5,threshold=1 1.00" in " ".join(
-        done.out.split()
-    )
+    assert "faithfulness:promptfoo-plan,batch_size=5,threshold=1 1.00" in " ".join(done.out.split())
 
 
 def test_a_policy_on_the_command_line_turns_ragas_mode_off(run: Run, served: Served) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -77,10 +78,23 @@ def test_a_run_takes_two_lines_however_much_there_is_to_say(
     assert ragstone("runs").out.endswith(": hit@5 1.0000 and 2 more\n")
 
 
+def test_a_long_name_gives_way_to_the_sentence(
+    ragstone: Command, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    file = tmp_path / f"{'long' * 9}.jsonl"
+    file.write_text(json.dumps(SAMPLE), encoding="utf-8")
+    made(place, samples=str(file), metrics="faithfulness")
+    shown = ragstone("runs").out.splitlines()[1]
+    assert re.match(r"  (long)+\S*…, scripted: The contexts support all claims of 1", shown)
+
+
 def test_a_run_without_metrics_says_what_it_was_of(ragstone: Command, place: str) -> None:
     run_id = made(place)
     with Store.open(place) as store, store.transaction() as connection:
-        connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}", summary=None))
+        connection.execute(
+            RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}", summary=None)
+        )
     assert ragstone("runs").out.splitlines()[1] == "  samples, scripted"
 
 
