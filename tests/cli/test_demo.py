@@ -43,7 +43,7 @@ def test_two_demos_are_stored_and_can_be_compared(ragstone: Command) -> None:
     assert said.code == 1, said.err
     assert "hit@5" in said.out
     target = "demo, good retriever", "demo, worse retriever"
-    again = ragstone("demo", "--no-export", "--retriever", "worse")
+    again = ragstone("demo", "--no-export", "--retriever", "worse", "-v")
     assert again.code == 0
     assert f"{target[1]}: " in again.out
     changes = json.loads(ragstone("compare", runs[1], runs[0], "--json", "-").out)["changes"]
@@ -92,7 +92,9 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
     assert ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).code == 0
     assert ragstone("labels", "import", str(file), "--run", "last").code == 0
     shown += ragstone("labels", "calibrate", "last", "--name", "demo").out
-    said = ragstone("runs", "show", "last", "--calibration", "demo", "--gates-on", "corrected")
+    said = ragstone(
+        "runs", "show", "last", "--calibration", "demo", "--gates-on", "corrected", "-v"
+    )
     assert said.code == 0
     shown += said.out
     words = " ".join(shown.split())

@@ -38,6 +38,8 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
     assert (number["right"], number["answered"], number["share"]) == (2, 2, 1.0)
     assert FILE.is_file()
     later = ragstone(rows, "-m", "faithfulness", "--no-export")
+    assert "it missed 0% of" in later.out
+    later = ragstone(rows, "-m", "faithfulness", "--no-export", "-v")
     assert "Judge test" in later.out
     assert "errors detected" in later.out
 

@@ -116,7 +116,7 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
     named = [word for name, file in files.items() for word in (f"--{name}", file)]
     said = labelled("runs", "show", "last", "--calibration", "default", *named)
     assert said.code == 0, said.err
-    assert "corrected (" in said.out
+    assert "corrected with 30 labelled rows" in said.out
     assert "judge alone 0.74" in " ".join(said.out.split())
     found = json.loads(Path("r.json").read_text())["metrics"]["faithfulness"]["corrected"]
     assert found["interval"][0] < found["mean"] < found["interval"][1]
@@ -133,7 +133,9 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
             if label.position > 9:
                 store.delete_label(run, label)
     labelled("labels", "calibrate", "last", "--name", "few")
-    labelled("runs", "show", "last", "--calibration", "few", *named)
+    said = labelled("runs", "show", "last", "--calibration", "few", *named)
+    assert "corrected with" not in said.out
+    assert "calibration few decides no gate: it has 10 labelled rows" in said.out
     for file in ("r.html", "r.md", "r.xml"):
         words = Path(file).read_text()
         assert "10 labelled rows, calibration few" in words, file

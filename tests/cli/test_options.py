@@ -262,7 +262,7 @@ def test_the_file_in_the_folder_says_it_to_every_command(
     assert stores(tmp_path) == {"kept/runs.db"}
     listed = ragstone("runs")
     assert listed.code == 0
-    assert "faithfulness" in listed.out
+    assert "rows.csv" in listed.out
     assert ragstone("runs", "show", "last").code == 0
     assert stores(tmp_path) == {"kept/runs.db"}
 

@@ -26,7 +26,7 @@ def test_a_ranking_is_evaluated_and_printed(
     assert said.code == 0
     assert re.search(r"mrr@5 +0\.5000", said.out)
     assert "queries judged in qrels: 3; ranked: 2; both: 2" in said.out
-    assert "Worst by mrr@5\nq3  0.0000\nq1  0.5000\n" in said.out
+    assert "Worst by mrr@5\nq3 0.00\nq1 0.50\n" in said.out
     assert not (files / ".ragstone").exists()
 
 
@@ -157,11 +157,11 @@ def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) ->
     said = ragstone(*RANK, "--store")
     assert re.search(r"stored as run \S+ in \.ragstone/ragstone\.db", said.out)
     listed = ragstone("runs").out
-    assert "a.run: mrr@5 0.5000" in listed
+    assert "a.run: For 1 of 3 queries no relevant document is in the top 5" in listed
     assert "3 rows" in listed
     (told,) = json.loads(ragstone("runs", "--json", "-").out)
     assert (told["rows"], told["finished"], told["transcript"]) == (3, True, False)
-    assert "mrr@5   0.5000" in ragstone("runs", "show", "last").out
+    assert "mrr@5  0.50" in ragstone("runs", "show", "last").out
     assert ragstone("runs", "delete", "last", "--yes").code == 0
 
 

@@ -52,7 +52,7 @@ def summary(stored: Command, *words: str) -> dict[str, dict[str, object]]:
 def test_all_policies_stand_side_by_side(
     stored: Command, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    said = stored("runs", "rescore", "last", *words)
+    said = stored("runs", "rescore", "last", *words, "-v")
     assert said.code == 0
     lines = [line.split() for line in said.out.splitlines()]
     table = {line[0]: line[1] for line in lines if line and line[0].startswith("faithfulness")}
@@ -100,7 +100,7 @@ def test_saved_it_is_a_run_of_its_own(stored: Command, tmp_path: Path) -> None:
     newer, older = ids(tmp_path)
     assert older == first
     assert f"stored as run {newer}" in said.out
-    shown = stored("runs", "show", newer).out
+    shown = stored("runs", "show", newer, "-v").out
     assert f"rescored from run {first}" in " ".join(shown.split())
     assert "policy deepeval" in shown
 

@@ -261,7 +261,7 @@ async def test_a_panel_goes_on_as_it_was_named(
 def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> None:
     (folder / "broken").touch()
     sample = (*RUN, "--sample", "30", "--set", "seed=3", "--max-failure-rate", "1")
-    said = ragstone(*sample, "--json", "-")
+    said = ragstone(*sample, "--json", "-", "-v")
     assert "30 of 60 rows, drawn at random with seed 3" in said.err
     found = json.loads(said.out)
     assert (found["metrics"]["hit@1"]["n"], found["dataset"]["sample"]) == (30, "30 rows, seed 3")

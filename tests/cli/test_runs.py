@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_the_list_is_newest_first_and_says_what_each_came_to(
     said = ragstone("runs")
     assert said.code == 0
     assert said.out.index(newer) < said.out.index(older)
-    for words in ("  2 rows", "  3 rows", "scripted", "faithfulness 1.0000", "mrr@5 1.0000"):
+    for words in ("  2 rows", "  3 rows", "scripted: The contexts support all claims of 3 answers"):
         assert words in said.out
     assert ragstone("runs", "list").out == said.out
 
@@ -69,16 +70,31 @@ def test_a_run_takes_two_lines_however_much_there_is_to_say(
     first, second = ragstone("runs").out.splitlines()
     assert first.startswith(f"{run_id}  20")
     assert "3,000 rows  the-one-that" in first
-    assert second == "  samples: hit@5 1.0000, recall@5 1.0000, mrr@5 1.0000"
+    assert second.startswith("  samples: For all 3,000 queries a relevant document is in the top 5")
     monkeypatch.setenv("COLUMNS", "50")
     assert [len(line) <= 50 for line in ragstone("runs").out.splitlines()] == [True, True]
+    with Store.open(place) as store:
+        resume(store, store.info(run_id).manifest)  # without a verdict, means
     assert ragstone("runs").out.endswith(": hit@5 1.0000 and 2 more\n")
+
+
+def test_a_long_name_gives_way_to_the_sentence(
+    ragstone: Command, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    file = tmp_path / f"{'long' * 9}.jsonl"
+    file.write_text(json.dumps(SAMPLE), encoding="utf-8")
+    made(place, samples=str(file), metrics="faithfulness")
+    shown = ragstone("runs").out.splitlines()[1]
+    assert re.match(r"  (long)+\S*…, scripted: The contexts support all claims of 1", shown)
 
 
 def test_a_run_without_metrics_says_what_it_was_of(ragstone: Command, place: str) -> None:
     run_id = made(place)
     with Store.open(place) as store, store.transaction() as connection:
-        connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}"))
+        connection.execute(
+            RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}", summary=None)
+        )
     assert ragstone("runs").out.splitlines()[1] == "  samples, scripted"
 
 
@@ -139,6 +155,8 @@ def test_the_list_as_json(ragstone: Command, place: str, tmp_path: Path) -> None
         "failed": 0,
         "scored_again_from": None,
         "transcript": True,
+        "gates": None,
+        "verdict": "The contexts support all claims of 2 answers (100%, 16% to 100%).",
         "metrics": dict.fromkeys(METRICS, 1.0),
         "corrected": {},
     }
@@ -152,7 +170,7 @@ def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(
 ) -> None:
     run_id = made(place, k=3, policy="ragas", transcript=False)
     ragstone("runs", "tag", run_id, "baseline")
-    said = ragstone("runs", "show", "baseline")
+    said = ragstone("runs", "show", "baseline", "-v")
     assert said.code == 0
     assert f"{run_id}, tagged baseline" in said.out
     for words in ("policy ragas; k 3", "Transcript", "not stored", "95% interval", "Judge"):

@@ -17,6 +17,7 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.text import count
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.choice import Answers
+from ragstone.datasets.columns import unused_columns
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of, without_texts
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation import config_file, preflight, scoring, workers
@@ -298,6 +299,10 @@ def _how_read(
     replaced = [f"{of} ({count(counts[of], 'row')})" for of in sorted(new & counts.keys())]
     if lines and target and replaced:
         lines.append(f"  {target.name} replaces {', '.join(replaced)}")
+    if lines:
+        lines += [
+            f"  {words}" for words in unused_columns(dataset.contents.fields, dataset.contents.tags)
+        ]
     return ["\n".join((f"Read {dataset.source.name}:", *lines))] if lines else []
 
 

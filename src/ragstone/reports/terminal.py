@@ -167,9 +167,9 @@ def _alarms(run: Run) -> Iterator[str]:
         if why := view.why_failed(run, name):
             yield f"{name} failed: {why}"
             break
-    yield from (
-        f"{line.label}: {line.words}" for line in view.details(run) if line.tone is Tone.BAD
-    )
+    for line in (*view.details(run), *view.decisions(run)):
+        if line.tone is Tone.BAD and line.label != "Gate":  # the headline has the gates
+            yield f"{line.label}: {line.words}"
 
 
 def _one_line(words: str, console: Console, style: str = "") -> Text:
@@ -372,11 +372,10 @@ def _names_and_means(info: "RunInfo", width: int) -> str:
             words.append("rescored")
         if failed:
             words.append(f"{count(failed, 'score')} failed")
-        if sentence := _sentence(info):
-            return f"{', '.join(words)}: {sentence}"
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
-            text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")
+            said = _sentence(info) or f"{', '.join(means[:number])}{rest}"
+            text = ", ".join(words) + (f": {said}" if said else "")
             if len(text) <= width:
                 return text
     return text

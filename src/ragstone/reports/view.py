@@ -118,7 +118,13 @@ def status(run: Run) -> Line | None:
 def headline(run: Run) -> list[Line]:
     """Return the first lines of every report: the gates, the verdict, and how far to trust it."""
     words = " ".join(filter(None, (finding(run), run.verdict.advice)))
-    lines = [status(run), Line(words) if words else None, trust(run)]
+    corrected = (
+        Line(f"{name}: {line.words}")
+        for name, each in run.summary().items()
+        if each.corrected and not each.corrected.problem
+        for line in correction(each.corrected)
+    )
+    lines = [status(run), *corrected, Line(words) if words else None, trust(run)]
     return [line for line in lines if line]
 
 
@@ -150,7 +156,7 @@ def trust(run: Run) -> Line | None:
     note = (manifest.judge_note or "").partition(";")[0]
     words = f"{manifest.judge} ({note})" if note else manifest.judge
     corrected = [each.corrected for each in run.summary().values() if each.corrected]
-    known = next((each for each in corrected if each.mean is not None), None)
+    known = next((each for each in corrected if each.mean is not None and not each.problem), None)
     test = load_test(manifest.judge_key) if manifest.judge_key else None
     errors = test.total("rejected") if test else None
     if known is not None:
