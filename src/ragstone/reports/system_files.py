@@ -41,11 +41,7 @@ def _fill_workbook(systems: Systems, path: Path) -> None:
             looks = ("text", "name", *["score", "text"] * len(cells))
             page.put_line(place + 1, (LETTERS[place], name, *values), looks)
         for place, words in enumerate(notes(systems), start=len(systems.names) + 2):
-<<<<<<< HEAD
-            page.put(place, 0, words)
-=======
             page.spread(place, 0, words)
->>>>>>> fixcli
 
         rows = rows_table(systems)
         names = [column.name for column in rows.columns][:MAX_COLUMNS]
