@@ -112,7 +112,7 @@ def test_bytes_that_are_not_utf8(write: Write):
         (",,\n", "there are no rows; add at least one row with a query"),
         ("query\n", "there are no rows; add at least one row with a query"),
         ("query,a,a\nq\n", "two columns have the same name: 'a'; rename one of them"),
-        ("query\nq\0\n", "line 2: the text contains a NUL character; it may be damaged or UTF-16"),
+        (f"query\n{'q' * 5000}\0\n", "line 2: the text contains a NUL character; it may be damaged or UTF-16"),
         ("query\nq".encode("utf-16"), "this is UTF-16 text; save it as UTF-8 (Excel: 'CSV UTF-8')"),
         (b"PK\x03\x04...", "this is a workbook, not text; change its extension to .xlsx"),
     ],

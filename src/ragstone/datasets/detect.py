@@ -308,11 +308,9 @@ def _with_shape(
     outer, there = array("q"), dict[str, str]()
     filled, joined, texts = set[str](), set[str](), set[str]()
     removed = dict[str, None]()
-    instead = _inner_with_input(rows, within) if within else {}
     for place, row in enumerate(rows):
         if isinstance(row, Record):
-            nested = within & _filled(row.values).keys() and place not in instead.values()
-            if nested or place in instead:
+            if within & _filled(row.values).keys():
                 continue
             opened = _open_objects(row, shape)
             there |= {plain_name(name): name for name in opened}
@@ -409,21 +407,6 @@ class _AsSample:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
         error = error_in(record, shape.errors, shape.cause)
         return Record(record.row, values, failed_fields(error))
-
-
-def _inner_with_input(rows: Sequence[Row], within: Collection[str]) -> dict[int, int]:
-    """Return the place of an outer row without an input -> the first row of its trace with one."""
-    outer, inner = dict[object, int](), dict[object, int]()
-    for place, row in enumerate(rows):
-        filled = _filled(row.values) if isinstance(row, Record) else {}
-        if not isinstance(row, Record) or "traceid" not in filled:
-            continue
-        trace, has_input = row.values[filled["traceid"]], not filled.keys().isdisjoint(_ASKED)
-        if has_input and not filled.keys().isdisjoint(within):
-            inner.setdefault(trace, place)
-        elif not has_input:
-            outer[trace] = place
-    return {outer[trace]: inner[trace] for trace in outer.keys() & inner.keys()}
 
 
 def _filled(values: Mapping[str, object]) -> dict[str, str]:

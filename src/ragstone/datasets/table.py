@@ -206,7 +206,6 @@ MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks firs
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
 AS_UTF8 = "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f ENCODING -t utf-8)"
 
 
@@ -276,16 +275,8 @@ class File:
         if start.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
         wide = next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
-        if wide is None and b"\0" in start:
-            for codec in ("utf-16-le", "utf-16-be"):  # without a mark, its ASCII letters have NULs
-                text = start.decode(codec, "ignore")  # which may be cut at the end
-                plain = sum(
-                    each.isascii() and (each.isprintable() or each.isspace()) for each in text
-                )
-                if plain > _PLAIN * len(text) and "\0" not in text:
-                    wide = "UTF-16"
-        if wide:
-            raise self.refused(f"this is {wide} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        if wide or b"\0" in start:
+            raise self.refused(f"this is {wide or 'UTF-16 or damaged'} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
         try:
             start.decode()
         except UnicodeDecodeError:  # which a letter cut at the end raises, too
