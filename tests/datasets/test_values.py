@@ -340,6 +340,10 @@ def test_what_is_not_finite_is_not_an_id():
         ),
         ("array(['a', 'b'], dtype=object)", [Context(text="a"), Context(text="b")]),
         ("[np.str_('a')]", [Context(text="a")]),
+        (
+            '{"a b","say \\"c\\"",d}',
+            [Context(text="a b"), Context(text='say "c"'), Context(text="d")],
+        ),
         ('"[\\"a\\", \\"b\\"]"', [Context(text="a"), Context(text="b")]),
         (
             "[Document(id='1', metadata={'n': nan}, page_content='a'), Document(page_content='b')]",
@@ -381,6 +385,7 @@ def test_others_names_for_the_id(name: str):
         ("b, 2.0", [Context(id="b"), Context(id="2")]),
         ("[2, 1]", [Context(id="2"), Context(id="1")]),
         ("[2 1]", [Context(id="2"), Context(id="1")]),
+        ("{b,c}", [Context(id="b"), Context(id="c")]),
         ("[np.int64(2), 1]", [Context(id="2"), Context(id="1")]),
         ([np.int64(2), np.array(1)], [Context(id="2"), Context(id="1")]),
         (7, [Context(id="7")]),

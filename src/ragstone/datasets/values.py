@@ -74,6 +74,10 @@ _LIKE_LIST = re.compile(  # what hardly any other text begins with
     |\{[^\s",:{}\\]+(?:,[^\s",:{}\\]+)+\}$""",
     re.DOTALL | re.VERBOSE,
 )
+_POSTGRES = re.compile(  # an array, such as {a,"b c"}
+    r"""\{(?:(?:"(?:[^"\\]|\\["\\])*"|(?!NULL[,}])[^\s'",:{}\\]+)(?:,(?!\})|(?=\})))*\}"""
+)
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"{},]+)', re.DOTALL)
 _UNPARSED = (
     LookupError, MemoryError, RecursionError, SyntaxError, TokenError, TypeError, ValueError,
 )  # fmt: skip
@@ -82,7 +86,7 @@ _UNPARSED = (
 def spelled(value: object) -> list[object] | dict[object, object] | None:
     """Return a list or object, or the one that a text spells in JSON or as a program prints it.
 
-    Programs are Python (also objects: Document(page_content="...")) and NumPy.
+    Programs are Python (also objects: Document(page_content="...")), NumPy and Postgres.
     """
     found = value
     if isinstance(value, str):
@@ -104,6 +108,8 @@ def spelled(value: object) -> list[object] | dict[object, object] | None:
 
 
 def _printed(text: str) -> object:
+    if '"' in text and _POSTGRES.fullmatch(text):
+        return [re.sub(r"\\(.)", r"\1", "".join(word)) for word in _WORD.findall(text)]
     text = f"Document({text})" if text.startswith("page_content=") else text
 
     # NumPy and Pydantic print no commas, at which Python would join two texts.
@@ -471,6 +477,7 @@ def spelled_ids(text: str) -> Plain | None:
         return normalize_cell(quoted) or []
     if (found := spelled(text)) is not None:
         return normalize_cell(found) or []
+    text = text[1:-1] if _POSTGRES.fullmatch(text) else text
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
     if words and _GAP.search(text[text.find(words[0]) : text.rfind(words[-1])]):
         raise ValueError(f"an id is missing in {kind(text)}; remove a separator, or fill it in")
