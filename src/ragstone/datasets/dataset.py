@@ -76,7 +76,6 @@ class Contents:
     columns: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     notes: tuple[str, ...] = ()  # how odd values were read
     several: int = 0  # samples with several accepted answers
-    numbered: frozenset[int] = frozenset()  # rows to leave out: they have only a running number
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":
@@ -132,7 +131,6 @@ class Layouts:
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
         self._odd: dict[tuple[str, str], set[int]] = {}  # column and how it was read -> rows
-        self.numbered = set[int]()  # rows with only a running number
         whole = Layout.of(valid, self._chosen)
         alternatives = {field: " or ".join(names) for field, names in whole.ambiguous.items()}
         self.columns = {**alternatives, **whole.fields}
@@ -180,14 +178,7 @@ class Layouts:
         )
 
     def without_query(self, record: Record) -> str:
-        given = {name: value for name, value in record.values.items() if value is not None}
-        known = {
-            c for c in self.of(record).fields.values() if naming.field_of(c) or c == self.query
-        }
-        is_tag = given.keys().isdisjoint(known)
-        if not self._own and is_tag and all(map(cells.is_number, given.values())):
-            self.numbered.add(record.row)
-        names = [*map(repr, given)]
+        names = [repr(name) for name, value in record.values.items() if value is not None]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
         return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
@@ -277,8 +268,6 @@ def samples_in(
     contents = replace(
         Contents.of(valid_samples()), columns=layouts.columns, notes=layouts.notes(table.unit)
     )
-    if contents.fields and layouts.numbered:
-        return (), replace(contents, numbered=frozenset(layouts.numbered))
     in_rows += _repeated_ids(hashes, _read(rows, numbers, layouts), table.unit)
     problems = [*layouts.problems(table), *unclear, *in_rows]
     if not rows:
@@ -500,20 +489,10 @@ def _dataset_of(
     if sample is not None:
         table = draw_rows(table, sample, seed)
     read_as = found.shape.name if found.shape else ""
-    read = partial(
-        samples_in,
-        columns=chosen,
-        read_as=read_as,
-        queries=queries,
-        unclear=choice.problems if choice else (),
+    unclear = choice.problems if choice else ()
+    samples, contents = samples_in(
+        table, name, columns=chosen, read_as=read_as, queries=queries, unclear=unclear
     )
-    samples, contents = read(table, name)
-    if left := contents.numbered:
-        rows = enumerate(table.rows)
-        table = _picked(table, [at for at, row in rows if getattr(row, "row", None) not in left])
-        number = f"{count(len(left), 'row')}, first in {table.unit} {min(left)}"
-        table = replace(table, notes=(*table.notes, f"ignored, only numbers: {number}"))
-        samples, contents = read(table, name)
 
     # Failed calls that the data records.
     saved = read_as == RESPONSES
@@ -578,17 +557,13 @@ def draw_rows(table: Table, number: int, seed: int) -> Table:
     note = f"{number:,} of {total:,} rows, drawn at random with seed {seed}"
     if number >= total:
         note = f"all {total:,} rows are used, because there are no more than sample={number}"
-    return replace(_picked(table, places), notes=(*table.notes, note))
-
-
-def _picked(table: Table, places: Sequence[int]) -> Table:
-    rows, numbers = table.rows, table.numbers or range(1, len(table.rows) + 1)
+    numbers = array("q", (place + 1 for place in places))
     if isinstance(rows, FileRows):
         there = rows.places  # without a last row that is a problem
-        picked = rows.chosen(array("q", (there[at] for at in places if at < len(there))))
+        picked = rows.chosen(array("q", (there[place] for place in places)))
     else:
         picked = [rows[place] for place in places]
-    return replace(table, rows=picked, numbers=array("q", map(numbers.__getitem__, places)))
+    return replace(table, rows=picked, numbers=numbers, notes=(*table.notes, note))
 
 
 def read_table(

@@ -276,7 +276,10 @@ class File:
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
         wide = next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
         if wide or b"\0" in start:
-            raise self.refused(f"this is {wide or 'UTF-16 or damaged'} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+            raise self.refused(
+                f"this is {wide or 'UTF-16 or damaged'} text",
+                "save it as UTF-8 (Excel: 'CSV UTF-8')",
+            )
         try:
             start.decode()
         except UnicodeDecodeError:  # which a letter cut at the end raises, too
