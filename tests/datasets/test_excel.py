@@ -326,11 +326,6 @@ def test_many_small_parts_count_together(write: Write, monkeypatch: pytest.Monke
         opened(write("a.xlsx", zipped({**parts, "xl/2.xml": b"abcdefgh" * 100})))
 
 
-def test_a_part_packed_otherwise_is_refused(write: Write):
-    with pytest.raises(BROKEN, match="uses an unsupported compression method"):
-        opened(write("a.xlsx", zipped({"xl/a.xml": b"a"}, zipfile.ZIP_BZIP2)))
-
-
 def test_a_package_without_a_workbook_is_refused(write: Write):
     relations = b"<Relationships/>"
     with pytest.raises(BROKEN, match="does not name its workbook part"):

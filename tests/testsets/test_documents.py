@@ -173,7 +173,7 @@ def test_paths_and_ids_that_cannot_be_used(tmp_path: Path):
         (tmp_path / "a.jsonl", "two chunks have the id '1'"),
         ([tmp_path / "guide.md", tmp_path / "guide.md"], "there are two documents named"),
         ([], "there are no documents"),
-        ("a\0b", "there is no file or folder"),
+        ("a\0b", "there is no file a"),
     ):
         with pytest.raises(InputError) as error:
             read_documents(paths)

@@ -13,7 +13,6 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -34,7 +33,7 @@ from ragstone.datasets.excel import Archive
 from ragstone.datasets.table import OLE, ZIP, File, Record
 from ragstone.datasets.values import Plain, normalize_cell
 from ragstone.datasets.values import text as cell_text
-from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.errors import InputError, Problem, UsageError
 from ragstone.judges.offline.words import split_forms, stem
 
 CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
@@ -204,22 +203,12 @@ def _files(
 ) -> Iterator[tuple[str, Path]]:
     # with several sources, names are whole paths, so that they differ
     for source in map(Path, sources):
-        shown = strip_controls(str(source))
         try:
-            if source.is_file():
-                if source.suffix.lower() in DOCUMENT_FILES:
-                    yield shown_name(source if len(sources) > 1 else Path(source.name)), source
-                else:
-                    seen = f"{shown}: unsupported file type {source.suffix!r}"
-                    problems.append(Problem(seen, _SUPPORTED))
-                continue
             if not source.is_dir():
-                near = None
-                with suppress(OSError):
-                    near = nearest(source.name, [entry.name for entry in source.parent.iterdir()])
-                offer = f"did you mean {near!r}?" if near else ""
-                problems.append(Problem(f"there is no file or folder {shown}", offer))
-                continue
+                if (file := File.at(source)).suffix in DOCUMENT_FILES:
+                    yield shown_name(source if len(sources) > 1 else Path(file.name)), source
+                    continue
+                raise UsageError(f"{source}: unsupported file type {source.suffix!r}; {_SUPPORTED}")
             for path in _walk(source, problems):
                 name = shown_name(path if len(sources) > 1 else path.relative_to(source))
                 if not path.exists():
@@ -230,9 +219,9 @@ def _files(
                 elif path.is_file():
                     yield name, path
         except OSError as error:
-            problems.append(Problem(f"{shown}: it cannot be read: {error.strerror}"))
-        except ValueError as error:  # a NUL in the path
-            problems.append(Problem(f"{shown}: the path cannot be used: {error}"))
+            problems.append(Problem(strip_controls(f"{source}: cannot be read: {error.strerror}")))
+        except UsageError as error:
+            problems.append(Problem(strip_controls(str(error))))
 
 
 def _walk(source: Path, problems: list[Problem]) -> Iterator[Path]:
