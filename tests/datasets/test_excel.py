@@ -73,7 +73,7 @@ def test_what_excel_made_of_an_id_is_reported(workbook: Workbook):
             [date(2024, 5, 1), "q", "12345678901234567", 1e15, date(2024, 5, 1)],
         ]
     )
-    fix = "format the column as text, and enter the id again"
+    fix = "format the column as text, and enter it again"
     date_seen = f"this is a date or time (2024-05-01), not an id; {fix}"
     number_seen = f"may not be the number that was typed: only 15 digits are stored; {fix}"
     assert problems(path) == [

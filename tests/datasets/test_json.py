@@ -62,7 +62,10 @@ EXPECTED = (
         ),
         ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
-        ('{"query": "a"}\n["b"]', "line 2: invalid JSON: Extra data (column 1)"),
+        (
+            '{"query": "a"}\n["b"]',
+            "line 2: expected a mapping of field names to values, got a list",
+        ),
         ("[" * 100_000, "cannot read this JSON: this is nested too deeply"),
         (
             '[{"query": NaN}]',

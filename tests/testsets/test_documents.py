@@ -144,7 +144,7 @@ def test_all_problems_of_a_folder_are_reported_together(tmp_path: Path):
         read_documents(tmp_path)
     problems = "\n".join(map(str, error.value.problems))
     for text in (
-        "a.pdf: the PDF cannot be read",
+        "a.pdf: it cannot be read",
         "b.docx: it cannot be read: File is not a zip file",
         "c.jsonl: line 1: it has no text",
         "c.jsonl: line 2: it has no id",

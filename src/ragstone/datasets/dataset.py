@@ -108,11 +108,8 @@ def _example(value: object) -> str:
 class Layouts:
     """The layout of each row: of the header, or of the row's own names if there is none."""
 
-    def __init__(
-        self, table: Table, mapped: Mapping[str, str], *, read_as: str, queries: bool
-    ) -> None:
+    def __init__(self, table: Table, mapped: Mapping[str, str], *, queries: bool) -> None:
         self.queries = queries
-        self._read_as = f" (the file is read as {read_as})" if read_as else ""
         self._own = table.columns is None
         self._has_records = any(isinstance(row, Record) for row in table.rows)
         names: Iterable[str] | None = table.names if table.columns is None else table.columns
@@ -181,7 +178,7 @@ class Layouts:
         names = [repr(name) for name, value in record.values.items() if value is not None]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
-        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
+        return f"there is no query; the row has {', '.join(names[:8])}"
 
     def problems(self, table: Table) -> list[Problem]:
         """Return what is wrong with the names of columns, in the rows that were read until now."""
@@ -243,14 +240,13 @@ def samples_in(
     file: str,
     *,
     columns: Mapping[str, str],
-    read_as: str = "",  # the detected format
     queries: bool = True,
     unclear: Sequence[Problem] = (),  # what is unclear about the columns
 ) -> tuple[Sequence[Sample], Contents]:
     """Return the rows of a table as Samples, and what they have; InputError has all problems."""
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
-    layouts = Layouts(table, columns, read_as=read_as, queries=queries)
+    layouts = Layouts(table, columns, queries=queries)
 
     # Ids are stored as hashes; if two are equal, the rows are read again to compare the ids.
     hashes, stored, in_rows = array("q"), list[Sample](), list[Problem]()
@@ -443,16 +439,7 @@ def load(
     path = Path(path)
     _check_selection(limit, sample)
     file, table = read_table(path, sheet=sheet, header_row=header_row, limit=limit)
-    found = _dataset_of(
-        table,
-        file.name,
-        columns=columns or {},
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        queries=queries,
-        answers=answers,
-    )
+    found = _dataset_of(table, file.name, columns or {}, limit, sample, seed, answers, queries)
     fingerprint = None if table.end == 0 else file.fingerprint(table.end)
     update = {"fingerprint": fingerprint, "path": str(path)}
     return replace(found, source=found.source.model_copy(update=update))
@@ -461,13 +448,12 @@ def load(
 def _dataset_of(
     table: Table,
     name: str,
-    *,
     columns: Mapping[str, str],
     limit: int | None,
     sample: int | None,
     seed: int,
+    answers: Answers,
     queries: bool = True,
-    answers: Answers = "response",
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
     mapped = set(map(naming.field_of, columns))
@@ -488,14 +474,11 @@ def _dataset_of(
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)
-    read_as = found.shape.name if found.shape else ""
     unclear = choice.problems if choice else ()
-    samples, contents = samples_in(
-        table, name, columns=chosen, read_as=read_as, queries=queries, unclear=unclear
-    )
+    samples, contents = samples_in(table, name, columns=chosen, queries=queries, unclear=unclear)
 
     # Failed calls that the data records.
-    saved = read_as == RESPONSES
+    saved = found.shape is not None and found.shape.name == RESPONSES
     mode = table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
     made, failures = samples, dict[int, Failures]()
@@ -649,15 +632,8 @@ def samples_of(
     _check_selection(limit, sample)
     rows = Table.of(islice(records, limit)).rows
     blank = [isinstance(r, Record) and is_blank([*(r.values.values() or "-")]) for r in rows]
-    return _dataset_of(
-        Table([row for row, left_out in zip(rows, blank, strict=True) if not left_out]),
-        name,
-        columns=columns or {},
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        answers=answers,
-    )
+    table = Table([row for row, left_out in zip(rows, blank, strict=True) if not left_out])
+    return _dataset_of(table, name, columns or {}, limit, sample, seed, answers)
 
 
 def _check_selection(limit: int | None, sample: int | None) -> None:

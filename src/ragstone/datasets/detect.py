@@ -334,7 +334,14 @@ def _with_shape(
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
         renamed = picked.get("contexts")  # no answer was generated from them: they are a ranking
     by_user = frozenset(map(plain_name, named))
-    as_sample = _AsSample(shape, candidates, picked, by_user, renamed)
+    as_sample = partial(
+        _as_sample,
+        shape=shape,
+        candidates=candidates,
+        picked=picked,
+        named=by_user,
+        ranking=renamed,
+    )
 
     nested = len(rows) - len(outer)
     kept = rows
@@ -363,50 +370,47 @@ def _with_shape(
     return ShapedRecords(table, used, shape)
 
 
-@dataclass(frozen=True)
-class _AsSample:
-    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes."""
+def _as_sample(
+    record: Record,
+    *,
+    shape: Shape,
+    candidates: Mapping[str, list[str]],
+    picked: Mapping[str, str],
+    named: Collection[str],
+    ranking: str | None,
+) -> Record:
+    values = _open_objects(record, shape)
+    own = _filled(values)
 
-    shape: Shape
-    candidates: Mapping[str, list[str]]
-    picked: Mapping[str, str]
-    named: frozenset[str]
-    ranking: str | None
+    # A field is moved to its column if this record has it in another one.
+    taken = {*named, *map(plain_name, picked.values())}
+    for target, known in candidates.items():
+        name = plain_name(picked[target])
+        if name in named or values.get(picked[target]) is not None:
+            continue
+        usable = (own[o] for o in known if o in own and (o == name or o not in taken))
+        if (best := next(usable, None)) is not None:
+            values[picked[target]] = values.pop(best)
 
-    def __call__(self, record: Record) -> Record:
-        shape, picked = self.shape, self.picked
-        values = _open_objects(record, shape)
-        own = _filled(values)
-
-        # A field is moved to its column if this record has it in another one.
-        taken = {*self.named, *map(plain_name, picked.values())}
-        for target, known in self.candidates.items():
-            name = plain_name(picked[target])
-            if name in self.named or values.get(picked[target]) is not None:
-                continue
-            usable = (own[o] for o in known if o in own and (o == name or o not in taken))
-            if (best := next(usable, None)) is not None:
-                values[picked[target]] = values.pop(best)
-
-        out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
-        out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
-        values = {name: v for name, v in values.items() if plain_name(name) not in out}
-        if shape.paired and "contexts" in picked:
-            values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
-        for joined in shape.joined:
-            text = values.get(column := picked.get(joined, ""))
-            if _is_joined(text):
-                values[column] = split_joined(text)
-        for role in ROLES.keys() & picked.keys() if shape.chat else ():
-            given = values.get(column := picked[role])
-            if role == "query" and (before := conversations.history_before(given)):
-                values["history"] = before
-            if column in values:
-                values[column] = conversations.one_turn(given, role)
-        if self.ranking:
-            values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
-        error = error_in(record, shape.errors, shape.cause)
-        return Record(record.row, values, failed_fields(error))
+    out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
+    out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
+    values = {name: v for name, v in values.items() if plain_name(name) not in out}
+    if shape.paired and "contexts" in picked:
+        values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
+    for joined in shape.joined:
+        text = values.get(column := picked.get(joined, ""))
+        if _is_joined(text):
+            values[column] = split_joined(text)
+    for role in ROLES.keys() & picked.keys() if shape.chat else ():
+        given = values.get(column := picked[role])
+        if role == "query" and (before := conversations.history_before(given)):
+            values["history"] = before
+        if column in values:
+            values[column] = conversations.one_turn(given, role)
+    if ranking:
+        values = {"ranking" if n == ranking else n: v for n, v in values.items()}
+    error = error_in(record, shape.errors, shape.cause)
+    return Record(record.row, values, failed_fields(error))
 
 
 def _filled(values: Mapping[str, object]) -> dict[str, str]:

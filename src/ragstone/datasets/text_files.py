@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, field_of
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
-from ragstone.datasets.values import DECODER, parsed_json
+from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem, UsageError
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
@@ -166,14 +167,13 @@ OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans", "res
 """Names in other tools' files, used if there is none of the above."""
 
 
-def read_json(file: File, _limit: int | None = None) -> Table:
+def read_json(file: File, limit: int | None = None) -> Table:
     text = file.text()
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and (objects := _several(text)):
-            records = [Record.of(number, item) for number, item in enumerate(objects, 1)]
-            return Table(records, unit="item", notes=("objects one after the other",))
+        if error.msg == "Extra data" and "\n" not in text[: error.pos].strip():
+            return replace(read_json_lines(file, limit), notes=("one object per line",))
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
         raise file.refused(seen, line=error.lineno) from error
     except ValueError as error:
@@ -183,21 +183,6 @@ def read_json(file: File, _limit: int | None = None) -> Table:
     items, notes, beside = _rows_in(value, file)
     records = [Record.of(number, item) for number, item in enumerate(items, 1)]
     return Table(records, unit="item", notes=notes, beside=beside)
-
-
-_BLANKS = re.compile(r"\s*")
-
-
-def _several(text: str) -> list[object]:
-    """Return JSON objects written one after the other, or []."""
-    found, at = list[object](), 0
-    while (blanks := _BLANKS.match(text, at)) and (at := blanks.end()) < len(text):
-        try:
-            value, at = DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return []
-        found.append(value)
-    return found if all(map(is_object, found)) else []
 
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:

@@ -185,11 +185,18 @@ def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], 
         return _chunk_rows(file)
     try:
         text = READERS[file.suffix](file) if file.content.strip() else ""
+    except UsageError:
+        raise
     except ImportError:
         raise UsageError(
             f"{file.name}: reading {file.suffix} files needs an extra: "
             "pip install 'ragstone[documents]'"
         ) from None
+    except Exception as error:  # damaged PDF and docx files raise errors of all kinds
+        if file.suffix not in (".pdf", ".docx"):
+            raise
+        why = one_line(str(error) or type(error).__name__, 120)
+        raise file.refused(f"it cannot be read: {why}", "save it again, or as text") from error
     if not text.strip():
         if file.suffix == ".pdf":
             raise file.refused("it has no text", "it may be scanned: run OCR first")
@@ -320,10 +327,6 @@ def _pdf(file: File) -> str:
         pages = [] if locked else [page.extract_text() for page in reader.pages]
     except (DependencyError, FileNotDecryptedError):
         locked, pages = True, []
-    except Exception as error:  # damaged files raise errors of all kinds
-        why = one_line(str(error) or type(error).__name__, 120)
-        fix = "print it to a new PDF, or save it as text"
-        raise file.refused(f"the PDF cannot be read: {why}", fix) from error
     finally:
         logger.setLevel(level)
     if locked:
@@ -337,29 +340,22 @@ def _docx(file: File) -> str:
 
     if file.content.startswith(OLE):
         raise file.refused("this is an old .doc, or encrypted", "save it as .docx, unprotected")
-    fix = "open it in Word and save it again as .docx"
     if not file.content.startswith(ZIP):
-        raise file.refused("this is not a Word document", fix)
+        raise file.refused("this is not a Word document", "save it as .docx")
     parts: list[str] = []
-    try:
-        Archive(file)  # refuses what unpacks to too much
-        for block in docx.Document(BytesIO(file.content)).iter_inner_content():
-            if isinstance(block, Table):
-                rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in block.rows]
-                lines = [f"| {' | '.join(cells)} |" for cells in rows if any(cells)]
-                if lines:
-                    lines.insert(1, "|" + " --- |" * len(rows[0]))
-                parts.append("\n".join(lines))
-            else:
-                style = block.style.name if block.style is not None else None
-                level = (style or "").removeprefix("Heading ")
-                mark = "#" * int(level) + " " if level in tuple("123456") else ""
-                parts.append(("# " if style == "Title" else mark) + block.text)
-    except InputError:
-        raise
-    except Exception as error:  # damaged files raise errors of all kinds
-        why = one_line(str(error) or type(error).__name__, 120)
-        raise file.refused(f"it cannot be read: {why}", fix) from error
+    Archive(file)  # refuses what unpacks to too much
+    for block in docx.Document(BytesIO(file.content)).iter_inner_content():
+        if isinstance(block, Table):
+            rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in block.rows]
+            lines = [f"| {' | '.join(cells)} |" for cells in rows if any(cells)]
+            if lines:
+                lines.insert(1, "|" + " --- |" * len(rows[0]))
+            parts.append("\n".join(lines))
+        else:
+            style = block.style.name if block.style is not None else None
+            level = (style or "").removeprefix("Heading ")
+            mark = "#" * int(level) + " " if level in tuple("123456") else ""
+            parts.append(("# " if style == "Title" else mark) + block.text)
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 
