@@ -153,16 +153,19 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
         plain = set(map(plain_name, texts))  # a weak name may be a value, too
         return len(plain & FIELD_OF.keys() - WEAK_OF.keys())
 
-    wide = sum(map(bool, names))
+    wide, likely = sum(map(bool, names)), list[tuple[int, int, list[str]]]()
     for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
         given = [cell.strip() for cell in cells if isinstance(cell, str)]
         is_likely = fields(given) > fields(names) or (wide == 1 and not fields(names))
-        if is_likely and len(given) > max(wide, 2) - 1 and max(map(len, given)) <= 60:
-            seen, may_be = (", ".join(map(repr, each)) for each in (filter(None, names), given[:5]))
-            raise ValueError(
-                f"the first row has only {seen}, but row {row} may be the header: {may_be}; "
-                f"if so, use --header-row {row}"
-            )
+        if is_likely and len(given) >= max(wide, 2) and max(map(len, given)) <= 60:
+            likely.append((fields(given), -row, given))
+    if likely:
+        _, row, given = max(likely)
+        seen, may_be = (", ".join(map(repr, each)) for each in (filter(None, names), given[:5]))
+        raise ValueError(
+            f"the first row has only {seen}, but row {-row} may be the header: {may_be}; "
+            f"if so, use --header-row {-row}"
+        )
     if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
         same = ", ".join(map(repr, twice))
         raise ValueError(f"two columns have the same name: {same}; rename one of them")
