@@ -156,8 +156,12 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
     wide, likely = sum(map(bool, names)), list[tuple[int, int, list[str]]]()
     for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
         given = [cell.strip() for cell in cells if isinstance(cell, str)]
-        is_likely = fields(given) > fields(names) or (wide == 1 and not fields(names))
-        if is_likely and len(given) >= max(wide, 2) and max(map(len, given)) <= 60:
+        is_wider = len(given) > wide or fields(given) > 1
+        is_likely = (is_wider and fields(given) > fields(names)) or (
+            wide == 1 and not fields(names)
+        )
+        is_full = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
+        if is_likely and is_full and max(map(len, given)) <= 60:
             likely.append((fields(given), -row, given))
     if likely:
         _, row, given = max(likely)
