@@ -191,7 +191,7 @@ def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
 @each_case(
     ("arguments", "why"),
     [
-        (("nothing",), "there is no file or folder nothing"),
+        (("nothing",), "there is no file nothing"),
         (("empty",), "there are no documents"),
         (("docs", "--types", "single=0", *MODEL), "the shares of the types add up to 0"),
         (("docs", "--types", "many=1", *MODEL), "no type of question named 'many'"),

@@ -334,12 +334,11 @@ def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> No
     assert loaded.samples[0].tags == {"question": "a tag"}
 
 
-def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
+def test_a_row_without_a_query_shows_what_it_has(
     tmp_path: Path,
 ) -> None:
     expected = (
-        "line 2, column user_input: there is no query; the row has 'satz', 'response' "
-        r"\(the file is read as ragas samples\); fill it in"
+        "line 2, column user_input: there is no query; the row has 'satz', 'response'; fill it in"
     )
     with pytest.raises(InputError, match=expected):
         rows(

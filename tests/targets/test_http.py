@@ -52,9 +52,13 @@ def test_empty_is_not_failed() -> None:
 @each_case(
     ("reply", "path", "message"),
     [
-        ({"answer": None}, "answer", "the reply has null at 'answer'"),
-        ({"data": None}, "data.answer", "the reply has null at 'data' (path 'data.answer')"),
-        ({"data": {"answer": None}}, "data.answer", "the reply has null at 'data.answer'"),
+        ({"answer": None}, "answer", "the reply has no value at 'answer'; 'answer' has null"),
+        ({"data": None}, "data.answer", "the reply has no value at 'data.answer'; 'data' has null"),
+        (
+            {"data": {"answer": None}},
+            "data.answer",
+            "the reply has no value at 'data.answer'; 'data.answer' has null",
+        ),
         (
             {"data": {"text": "a", "took": 1}},
             "data.answer",
@@ -98,7 +102,7 @@ def test_a_ranking_may_hold_texts_alone() -> None:
         ({}, "it has no keys"),
         ({"hits": [], "took": 5}, "it has the keys hits, took"),
         ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
-        ({"results": None}, "the reply has null at 'results' (path 'results[]"),
+        ({"results": None}, "'results' has null"),
         ({"results": {"a": 1}}, "the reply has no value at"),
         ({"results": "none"}, "the reply has no value at"),
         ({"results": [{"text": "a"}]}, "item 1 of ranking has no id: "),
@@ -133,7 +137,7 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
             {"response": ["a"], "retrieved_chunks": []},
             'expected the response to be text, got ["a"]',
         ),
-        ({"response": None, "retrieved_chunks": []}, "the reply has null at 'response'"),
+        ({"response": None, "retrieved_chunks": []}, "'response' has null"),
         ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
         ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
         ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),

@@ -144,7 +144,7 @@ def test_all_problems_of_a_folder_are_reported_together(tmp_path: Path):
         read_documents(tmp_path)
     problems = "\n".join(map(str, error.value.problems))
     for text in (
-        "a.pdf: the PDF cannot be read",
+        "a.pdf: it cannot be read",
         "b.docx: it cannot be read: File is not a zip file",
         "c.jsonl: line 1: it has no text",
         "c.jsonl: line 2: it has no id",
@@ -173,7 +173,7 @@ def test_paths_and_ids_that_cannot_be_used(tmp_path: Path):
         (tmp_path / "a.jsonl", "two chunks have the id '1'"),
         ([tmp_path / "guide.md", tmp_path / "guide.md"], "there are two documents named"),
         ([], "there are no documents"),
-        ("a\0b", "there is no file or folder"),
+        ("a\0b", "there is no file a"),
     ):
         with pytest.raises(InputError) as error:
             read_documents(paths)

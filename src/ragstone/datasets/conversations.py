@@ -304,34 +304,20 @@ _OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 
 def open_parts(record: Record, *, named: Sequence[str]) -> Record:
     """Make columns of named parts of a record: `metadata.contexts`, a tag's name, or JMESPath."""
+    values = {**record.values}
     for name in named:
-        head, dot, inner = name.partition(".")
-        for column, value in record.values.items():
-            path = inner if dot and plain_name(head) == plain_name(column) else ""
-            if not path and plain_name(column) in _OPENED:
-                path = name
-            if path and (found := _without(value, path)) is not None:
-                rest, part = found
-                kept = rest if plain_name(column) in _OPENED else value
-                record = replace(record, values={**record.values, column: kept, name: part})
+        head, _, inner = name.partition(".")
+        for column in [column for column in values if plain_name(column) in _OPENED]:
+            parts = {**(cells.object_in(values[column]) or {})}
+            wanted = plain_name(inner if plain_name(head) == plain_name(column) else name)
+            if key := next((key for key in parts if plain_name(str(key)) == wanted), None):
+                values |= {name: parts.pop(key), column: parts}
                 break
         else:
-            data = {c: cells.spelled(v) or v for c, v in record.values.items() if c in name}
-            with suppress(JMESPathError):
-                if (part := jmespath.search(name, data)) is not None:
-                    part = [each for each in part if each is not None] if is_list(part) else part
-                    record = replace(record, values={**record.values, name: part})
-    return record
-
-
-def _without(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
-    parts = cells.object_in(value) or {}
-    head, dot, inner = name.partition(".")
-    for key, part in parts.items():
-        if plain_name(str(key)) == plain_name(name):
-            return {k: v for k, v in parts.items() if k != key}, part
-        within = dot and plain_name(str(key)) == plain_name(head)
-        if within and (found := _without(part, inner)) is not None:
-            rest, part = found
-            return {**parts, key: rest}, part
-    return None
+            data = {c: cells.spelled(v) or v for c, v in values.items() if c in name}
+            for path in name, '"{}"'.format(name.replace(".", '"."')):  # names may have spaces
+                with suppress(JMESPathError):
+                    if (part := jmespath.search(path, data)) is not None:
+                        part = [p for p in part if p is not None] if is_list(part) else part
+                        values[name] = part
+    return replace(record, values=values)

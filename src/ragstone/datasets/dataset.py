@@ -76,7 +76,6 @@ class Contents:
     columns: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     notes: tuple[str, ...] = ()  # how odd values were read
     several: int = 0  # samples with several accepted answers
-    numbered: frozenset[int] = frozenset()  # rows to leave out: they have only a running number
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":
@@ -109,11 +108,8 @@ def _example(value: object) -> str:
 class Layouts:
     """The layout of each row: of the header, or of the row's own names if there is none."""
 
-    def __init__(
-        self, table: Table, mapped: Mapping[str, str], *, read_as: str, queries: bool
-    ) -> None:
+    def __init__(self, table: Table, mapped: Mapping[str, str], *, queries: bool) -> None:
         self.queries = queries
-        self._read_as = f" (the file is read as {read_as})" if read_as else ""
         self._own = table.columns is None
         self._has_records = any(isinstance(row, Record) for row in table.rows)
         names: Iterable[str] | None = table.names if table.columns is None else table.columns
@@ -132,7 +128,6 @@ class Layouts:
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
         self._odd: dict[tuple[str, str], set[int]] = {}  # column and how it was read -> rows
-        self.numbered = set[int]()  # rows with only a running number
         whole = Layout.of(valid, self._chosen)
         alternatives = {field: " or ".join(names) for field, names in whole.ambiguous.items()}
         self.columns = {**alternatives, **whole.fields}
@@ -180,17 +175,10 @@ class Layouts:
         )
 
     def without_query(self, record: Record) -> str:
-        given = {name: value for name, value in record.values.items() if value is not None}
-        known = {
-            c for c in self.of(record).fields.values() if naming.field_of(c) or c == self.query
-        }
-        is_tag = given.keys().isdisjoint(known)
-        if not self._own and is_tag and all(map(cells.is_number, given.values())):
-            self.numbered.add(record.row)
-        names = [*map(repr, given)]
+        names = [repr(name) for name, value in record.values.items() if value is not None]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
-        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
+        return f"there is no query; the row has {', '.join(names[:8])}"
 
     def problems(self, table: Table) -> list[Problem]:
         """Return what is wrong with the names of columns, in the rows that were read until now."""
@@ -252,14 +240,13 @@ def samples_in(
     file: str,
     *,
     columns: Mapping[str, str],
-    read_as: str = "",  # the detected format
     queries: bool = True,
     unclear: Sequence[Problem] = (),  # what is unclear about the columns
 ) -> tuple[Sequence[Sample], Contents]:
     """Return the rows of a table as Samples, and what they have; InputError has all problems."""
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
-    layouts = Layouts(table, columns, read_as=read_as, queries=queries)
+    layouts = Layouts(table, columns, queries=queries)
 
     # Ids are stored as hashes; if two are equal, the rows are read again to compare the ids.
     hashes, stored, in_rows = array("q"), list[Sample](), list[Problem]()
@@ -277,8 +264,6 @@ def samples_in(
     contents = replace(
         Contents.of(valid_samples()), columns=layouts.columns, notes=layouts.notes(table.unit)
     )
-    if contents.fields and layouts.numbered:
-        return (), replace(contents, numbered=frozenset(layouts.numbered))
     in_rows += _repeated_ids(hashes, _read(rows, numbers, layouts), table.unit)
     problems = [*layouts.problems(table), *unclear, *in_rows]
     if not rows:
@@ -454,16 +439,7 @@ def load(
     path = Path(path)
     _check_selection(limit, sample)
     file, table = read_table(path, sheet=sheet, header_row=header_row, limit=limit)
-    found = _dataset_of(
-        table,
-        file.name,
-        columns=columns or {},
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        queries=queries,
-        answers=answers,
-    )
+    found = _dataset_of(table, file.name, columns or {}, limit, sample, seed, answers, queries)
     fingerprint = None if table.end == 0 else file.fingerprint(table.end)
     update = {"fingerprint": fingerprint, "path": str(path)}
     return replace(found, source=found.source.model_copy(update=update))
@@ -472,13 +448,12 @@ def load(
 def _dataset_of(
     table: Table,
     name: str,
-    *,
     columns: Mapping[str, str],
     limit: int | None,
     sample: int | None,
     seed: int,
+    answers: Answers,
     queries: bool = True,
-    answers: Answers = "response",
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
     mapped = set(map(naming.field_of, columns))
@@ -499,24 +474,11 @@ def _dataset_of(
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)
-    read_as = found.shape.name if found.shape else ""
-    read = partial(
-        samples_in,
-        columns=chosen,
-        read_as=read_as,
-        queries=queries,
-        unclear=choice.problems if choice else (),
-    )
-    samples, contents = read(table, name)
-    if left := contents.numbered:
-        rows = enumerate(table.rows)
-        table = _picked(table, [at for at, row in rows if getattr(row, "row", None) not in left])
-        number = f"{count(len(left), 'row')}, first in {table.unit} {min(left)}"
-        table = replace(table, notes=(*table.notes, f"ignored, only numbers: {number}"))
-        samples, contents = read(table, name)
+    unclear = choice.problems if choice else ()
+    samples, contents = samples_in(table, name, columns=chosen, queries=queries, unclear=unclear)
 
     # Failed calls that the data records.
-    saved = read_as == RESPONSES
+    saved = found.shape is not None and found.shape.name == RESPONSES
     mode = table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
     made, failures = samples, dict[int, Failures]()
@@ -578,17 +540,13 @@ def draw_rows(table: Table, number: int, seed: int) -> Table:
     note = f"{number:,} of {total:,} rows, drawn at random with seed {seed}"
     if number >= total:
         note = f"all {total:,} rows are used, because there are no more than sample={number}"
-    return replace(_picked(table, places), notes=(*table.notes, note))
-
-
-def _picked(table: Table, places: Sequence[int]) -> Table:
-    rows, numbers = table.rows, table.numbers or range(1, len(table.rows) + 1)
+    numbers = array("q", (place + 1 for place in places))
     if isinstance(rows, FileRows):
         there = rows.places  # without a last row that is a problem
-        picked = rows.chosen(array("q", (there[at] for at in places if at < len(there))))
+        picked = rows.chosen(array("q", (there[place] for place in places)))
     else:
         picked = [rows[place] for place in places]
-    return replace(table, rows=picked, numbers=array("q", map(numbers.__getitem__, places)))
+    return replace(table, rows=picked, numbers=numbers, notes=(*table.notes, note))
 
 
 def read_table(
@@ -674,15 +632,8 @@ def samples_of(
     _check_selection(limit, sample)
     rows = Table.of(islice(records, limit)).rows
     blank = [isinstance(r, Record) and is_blank([*(r.values.values() or "-")]) for r in rows]
-    return _dataset_of(
-        Table([row for row, left_out in zip(rows, blank, strict=True) if not left_out]),
-        name,
-        columns=columns or {},
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        answers=answers,
-    )
+    table = Table([row for row, left_out in zip(rows, blank, strict=True) if not left_out])
+    return _dataset_of(table, name, columns or {}, limit, sample, seed, answers)
 
 
 def _check_selection(limit: int | None, sample: int | None) -> None:

@@ -308,11 +308,9 @@ def _with_shape(
     outer, there = array("q"), dict[str, str]()
     filled, joined, texts = set[str](), set[str](), set[str]()
     removed = dict[str, None]()
-    instead = _inner_with_input(rows, within) if within else {}
     for place, row in enumerate(rows):
         if isinstance(row, Record):
-            nested = within & _filled(row.values).keys() and place not in instead.values()
-            if nested or place in instead:
+            if within & _filled(row.values).keys():
                 continue
             opened = _open_objects(row, shape)
             there |= {plain_name(name): name for name in opened}
@@ -336,7 +334,14 @@ def _with_shape(
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
         renamed = picked.get("contexts")  # no answer was generated from them: they are a ranking
     by_user = frozenset(map(plain_name, named))
-    as_sample = _AsSample(shape, candidates, picked, by_user, renamed)
+    as_sample = partial(
+        _as_sample,
+        shape=shape,
+        candidates=candidates,
+        picked=picked,
+        named=by_user,
+        ranking=renamed,
+    )
 
     nested = len(rows) - len(outer)
     kept = rows
@@ -365,65 +370,47 @@ def _with_shape(
     return ShapedRecords(table, used, shape)
 
 
-@dataclass(frozen=True)
-class _AsSample:
-    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes."""
+def _as_sample(
+    record: Record,
+    *,
+    shape: Shape,
+    candidates: Mapping[str, list[str]],
+    picked: Mapping[str, str],
+    named: Collection[str],
+    ranking: str | None,
+) -> Record:
+    values = _open_objects(record, shape)
+    own = _filled(values)
 
-    shape: Shape
-    candidates: Mapping[str, list[str]]
-    picked: Mapping[str, str]
-    named: frozenset[str]
-    ranking: str | None
-
-    def __call__(self, record: Record) -> Record:
-        shape, picked = self.shape, self.picked
-        values = _open_objects(record, shape)
-        own = _filled(values)
-
-        # A field is moved to its column if this record has it in another one.
-        taken = {*self.named, *map(plain_name, picked.values())}
-        for target, known in self.candidates.items():
-            name = plain_name(picked[target])
-            if name in self.named or values.get(picked[target]) is not None:
-                continue
-            usable = (own[o] for o in known if o in own and (o == name or o not in taken))
-            if (best := next(usable, None)) is not None:
-                values[picked[target]] = values.pop(best)
-
-        out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
-        out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
-        values = {name: v for name, v in values.items() if plain_name(name) not in out}
-        if shape.paired and "contexts" in picked:
-            values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
-        for joined in shape.joined:
-            text = values.get(column := picked.get(joined, ""))
-            if _is_joined(text):
-                values[column] = split_joined(text)
-        for role in ROLES.keys() & picked.keys() if shape.chat else ():
-            given = values.get(column := picked[role])
-            if role == "query" and (before := conversations.history_before(given)):
-                values["history"] = before
-            if column in values:
-                values[column] = conversations.one_turn(given, role)
-        if self.ranking:
-            values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
-        error = error_in(record, shape.errors, shape.cause)
-        return Record(record.row, values, failed_fields(error))
-
-
-def _inner_with_input(rows: Sequence[Row], within: Collection[str]) -> dict[int, int]:
-    """Return the place of an outer row without an input -> the first row of its trace with one."""
-    outer, inner = dict[object, int](), dict[object, int]()
-    for place, row in enumerate(rows):
-        filled = _filled(row.values) if isinstance(row, Record) else {}
-        if not isinstance(row, Record) or "traceid" not in filled:
+    # A field is moved to its column if this record has it in another one.
+    taken = {*named, *map(plain_name, picked.values())}
+    for target, known in candidates.items():
+        name = plain_name(picked[target])
+        if name in named or values.get(picked[target]) is not None:
             continue
-        trace, has_input = row.values[filled["traceid"]], not filled.keys().isdisjoint(_ASKED)
-        if has_input and not filled.keys().isdisjoint(within):
-            inner.setdefault(trace, place)
-        elif not has_input:
-            outer[trace] = place
-    return {outer[trace]: inner[trace] for trace in outer.keys() & inner.keys()}
+        usable = (own[o] for o in known if o in own and (o == name or o not in taken))
+        if (best := next(usable, None)) is not None:
+            values[picked[target]] = values.pop(best)
+
+    out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
+    out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
+    values = {name: v for name, v in values.items() if plain_name(name) not in out}
+    if shape.paired and "contexts" in picked:
+        values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
+    for joined in shape.joined:
+        text = values.get(column := picked.get(joined, ""))
+        if _is_joined(text):
+            values[column] = split_joined(text)
+    for role in ROLES.keys() & picked.keys() if shape.chat else ():
+        given = values.get(column := picked[role])
+        if role == "query" and (before := conversations.history_before(given)):
+            values["history"] = before
+        if column in values:
+            values[column] = conversations.one_turn(given, role)
+    if ranking:
+        values = {"ranking" if n == ranking else n: v for n, v in values.items()}
+    error = error_in(record, shape.errors, shape.cause)
+    return Record(record.row, values, failed_fields(error))
 
 
 def _filled(values: Mapping[str, object]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from io import BytesIO
 from posixpath import dirname, join, normpath
 from sys import maxsize
 from xml.parsers.expat import ExpatError, ParserCreate
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
@@ -42,8 +42,6 @@ class Archive:
             raise BadZipFile("two parts have the same name")
         total = 0
         for info in parts:
-            if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-                raise BadZipFile(f"{info.filename} uses an unsupported compression method")
             unlimited = copy(info)
             unlimited.file_size = maxsize  # else zipfile stops at the declared size
             size = 0

@@ -156,17 +156,19 @@ def header_names(header: Sequence[object], below: Sequence[Cells | Problem] = ()
     wide, likely = sum(map(bool, names)), list[tuple[int, int, list[str]]]()
     for row, cells in (each for each in below[:COMPARED] if not isinstance(each, Problem)):
         given = [cell.strip() for cell in cells if isinstance(cell, str)]
-        known, is_wider = fields(given), len(given) > wide or fields(given) > 1
-        is_likely = (is_wider and known > fields(names)) or (wide == 1 and not fields(names))
+        is_wider = len(given) > wide or fields(given) > 1
+        is_likely = (is_wider and fields(given) > fields(names)) or (
+            wide == 1 and not fields(names)
+        )
         is_full = len(given) == sum(cell is not None for cell in cells) >= max(wide, 2)
         if is_likely and is_full and max(map(len, given)) <= 60:
-            likely.append((known, -row, given))
+            likely.append((fields(given), -row, given))
     if likely:
         _, row, given = max(likely)
-        seen = ", ".join(map(repr, filter(None, names)))
+        seen, may_be = (", ".join(map(repr, each)) for each in (filter(None, names), given[:5]))
         raise ValueError(
-            f"the first row has only {seen}, but row {-row} may be the header: "
-            f"{', '.join(map(repr, given[:5]))}; if so, use --header-row {-row}"
+            f"the first row has only {seen}, but row {-row} may be the header: {may_be}; "
+            f"if so, use --header-row {-row}"
         )
     if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
         same = ", ".join(map(repr, twice))
@@ -206,7 +208,6 @@ MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks firs
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
 AS_UTF8 = "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f ENCODING -t utf-8)"
 
 
@@ -276,16 +277,11 @@ class File:
         if start.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
         wide = next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
-        if wide is None and b"\0" in start:
-            for codec in ("utf-16-le", "utf-16-be"):  # without a mark, its ASCII letters have NULs
-                text = start.decode(codec, "ignore")  # which may be cut at the end
-                plain = sum(
-                    each.isascii() and (each.isprintable() or each.isspace()) for each in text
-                )
-                if plain > _PLAIN * len(text) and "\0" not in text:
-                    wide = "UTF-16"
-        if wide:
-            raise self.refused(f"this is {wide} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        if wide or b"\0" in start:
+            raise self.refused(
+                f"this is {wide or 'UTF-16 or damaged'} text",
+                "save it as UTF-8 (Excel: 'CSV UTF-8')",
+            )
         try:
             start.decode()
         except UnicodeDecodeError:  # which a letter cut at the end raises, too

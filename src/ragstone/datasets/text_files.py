@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, field_of
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
-from ragstone.datasets.values import DECODER, parsed_json
+from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem, UsageError
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
@@ -166,14 +167,13 @@ OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans", "res
 """Names in other tools' files, used if there is none of the above."""
 
 
-def read_json(file: File, _limit: int | None = None) -> Table:
+def read_json(file: File, limit: int | None = None) -> Table:
     text = file.text()
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and (objects := _several(text)):
-            records = [Record.of(number, item) for number, item in enumerate(objects, 1)]
-            return Table(records, unit="item", notes=("objects one after the other",))
+        if error.msg == "Extra data" and "\n" not in text[: error.pos].strip():
+            return replace(read_json_lines(file, limit), notes=("one object per line",))
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
         raise file.refused(seen, line=error.lineno) from error
     except ValueError as error:
@@ -183,21 +183,6 @@ def read_json(file: File, _limit: int | None = None) -> Table:
     items, notes, beside = _rows_in(value, file)
     records = [Record.of(number, item) for number, item in enumerate(items, 1)]
     return Table(records, unit="item", notes=notes, beside=beside)
-
-
-_BLANKS = re.compile(r"\s*")
-
-
-def _several(text: str) -> list[object]:
-    """Return JSON objects written one after the other, or []."""
-    found, at = list[object](), 0
-    while (blanks := _BLANKS.match(text, at)) and (at := blanks.end()) < len(text):
-        try:
-            value, at = DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return []
-        found.append(value)
-    return found if all(map(is_object, found)) else []
 
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:
@@ -214,7 +199,7 @@ class JsonLines(FileRows):
         with self.path.open("rb") as file:
             start = len(table.MARK) if file.read(len(table.MARK)) == table.MARK else 0
             file.seek(start)
-            while self.tail is None and (limit is None or place < limit):
+            while limit is None or place < limit:
                 if not (content := file.read(self.size) + file.readline()):
                     return
                 # Split before decoding: a line may contain U+2028, at which Python would split.
@@ -222,17 +207,7 @@ class JsonLines(FileRows):
                 given = [number for number, each in enumerate(lines) if each.strip()]
                 if limit is not None and place + len(given) >= limit:
                     given = given[: limit - place]
-                    lines = lines[: given[-1] + 1]
-                if (
-                    not place
-                    and given
-                    and isinstance(self._row([(0, lines[given[0]])], 0), Problem)
-                ):
-                    self.tail = _over_lines(self.path.read_bytes().removeprefix(table.MARK))
-                if self.tail is not None:
-                    lines = lines[: (self.tail.row or line) - line]
-                    given = [number for number in given if number < len(lines)]
-                content = content[: sum(map(len, lines)) + len(lines)]
+                    content = content[: sum(len(line) + 1 for line in lines[: given[-1] + 1])]
                 end = start + len(content)
                 yield Block(place, len(given), line, start, end, crc32(content))
                 place, line, start = place + len(given), line + content.count(b"\n"), end
@@ -248,8 +223,8 @@ class JsonLines(FileRows):
         except UnicodeDecodeError as error:
             return Problem(table.broken_byte(line, error), table.AS_UTF8, row=number)
         except json.JSONDecodeError as error:
-            comma = error.doc[error.pos :].strip() == ","
-            fix = "remove the comma after the object" if comma else ""
+            fixes = {",": "remove the comma after the object", "": "write one object per line"}
+            fix = fixes.get(error.doc[error.pos :].strip(), "")
             return Problem(f"invalid JSON: {error.msg} (column {error.colno})", fix, row=number)
         except ValueError as error:
             return Problem(f"cannot read this JSON: {error}", row=number)
@@ -345,23 +320,6 @@ def _rows_of_mappings(value: Mapping[str, object]) -> list[object] | None:
     if same and any(FIELD_OF.get(plain_name(name)) == "query" for name in value):
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
     return None
-
-
-def _over_lines(content: bytes) -> Problem | None:
-    text = content.lstrip()
-    row = content.count(b"\n", 0, len(content) - len(text)) + 1
-    try:
-        whole = text.decode()
-        _, end = json.JSONDecoder().raw_decode(whole)
-    except (ValueError, RecursionError):
-        return None
-    if "\n" not in whole[:end]:
-        return None
-    if whole[end:].strip():
-        seen = "the JSON value that starts here spans several lines"
-        return Problem(seen, "write one object per line", row=row)
-    seen = "this is a single JSON value that spans several lines"
-    return Problem(seen, "rename the file to .json, or write one object per line", row=row)
 
 
 def read_yaml(file: File, _limit: int | None = None) -> Table:

@@ -38,6 +38,7 @@ UNSPLIT = (
     "conversations only there"
 )
 EXACT = 10**15  # larger floats (all numbers of Excel are floats) may not be the id that was typed
+_AS_TEXT = "format the column as text, and enter it again"
 _DEEPEST = 50  # how deep lists and objects may be nested; real data sets have fewer than ten levels
 _BITS = 1023  # most bits of a whole number; larger ones cannot be floats, such as grades
 
@@ -77,12 +78,10 @@ _LIKE_LIST = re.compile(  # what hardly any other text begins with
 _POSTGRES = re.compile(  # an array, such as {a,"b c"}
     r"""\{(?:(?:"(?:[^"\\]|\\["\\])*"|(?!NULL[,}])[^\s'",:{}\\]+)(?:,(?!\})|(?=\})))*\}"""
 )
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"{},]+)', re.DOTALL)
 _UNPARSED = (
     LookupError, MemoryError, RecursionError, SyntaxError, TokenError, TypeError, ValueError,
 )  # fmt: skip
-_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"{},]+)', re.DOTALL)
-_QUOTED = re.compile(r"\[\s*[“”„‘‚«»‹›](.*)[“”‘’«»‹›]\s*\]", re.DOTALL)
-_NEXT_QUOTE = re.compile(r"[“”‘’«»‹›]\s*,\s*[“”„‘‚«»‹›]")
 
 
 def spelled(value: object) -> list[object] | dict[object, object] | None:
@@ -112,11 +111,6 @@ def spelled(value: object) -> list[object] | dict[object, object] | None:
 def _printed(text: str) -> object:
     if '"' in text and _POSTGRES.fullmatch(text):
         return [re.sub(r"\\(.)", r"\1", "".join(word)) for word in _WORD.findall(text)]
-    if quoted := _QUOTED.fullmatch(text):
-        texts = _NEXT_QUOTE.split(quoted[1])
-        if any(re.search("[“”„‘‚«»‹›]", each) for each in texts):
-            raise ValueError("quotes in quotes")
-        return texts
     text = f"Document({text})" if text.startswith("page_content=") else text
 
     # NumPy and Pydantic print no commas, at which Python would join two texts.
@@ -268,11 +262,8 @@ def sample_id(value: Plain) -> str:
 
 def exact(value: Plain) -> Plain:
     if isinstance(value, float) and abs(value) >= EXACT:
-        shown = f"{value:.0f}"[:40]
-        raise ValueError(
-            f"{shown} may not be the number that was typed: only 15 digits are stored; "
-            "format the column as text, and enter the id again"
-        )
+        seen = "may not be the number that was typed: only 15 digits are stored"
+        raise ValueError(f"{value:.0f} {seen}; {_AS_TEXT}")
     return value
 
 
@@ -282,23 +273,15 @@ def in_field(value: object, *, ids: bool) -> object:
     Dates and numbers of 16 digits are refused as ids.
     """
     if ids and isinstance(_unwrapped(value), date | time | timedelta):
-        raise ValueError(
-            f"this is a date or time ({normalize_cell(value)}), not an id; "
-            "format the column as text, and enter the id again"
-        )
+        raise ValueError(f"this is a date or time ({normalize_cell(value)}), not an id; {_AS_TEXT}")
     if ids and isinstance(value, float) and math.isfinite(value) and not value.is_integer():
-        raise ValueError(
-            f"{value} has decimals, so it may be several ids with a comma or a point between them; "
-            "format the column as text, and enter the ids again"
-        )
+        raise ValueError(f"{value} has decimals, so it may be several ids; {_AS_TEXT}")
     if not isinstance(value, Shown):
         return value
     plain = normalize_cell(value.value)
     if (shown := value.text) is None:
-        raise ValueError(
-            f"Excel may show {plain} differently (in the format {value.code or 'of the region'}); "
-            "format the column as text, and enter it again"
-        )
+        code = value.code or "of the region"
+        raise ValueError(f"Excel may show {plain} differently (in the format {code}); {_AS_TEXT}")
     if ids:
         exact(plain or 0)
     return plain if ids and (isinstance(plain, bool) or _BETWEEN.search(shown)) else shown

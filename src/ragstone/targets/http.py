@@ -110,17 +110,13 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _absence(data: object, path: str) -> str:
-    found: list[str] = []
+    place = ""
     for name in re.split(r"\W", path, flags=re.ASCII):
         if not is_object(data) or name not in data:
             break
-        data = data[name]
-        found.append(name)
-    place = ".".join(found)
-    if found and data is None:
-        return f"the reply has null at {place!r}" + (f" (path {path!r})" if place != path else "")
+        data, place = data[name], f"{place}.{name}".lstrip(".")
     has = _seen(data).removeprefix("an object with ")
-    return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
+    return f"the reply has no value at {path!r}; {repr(place) if place else 'it'} has {has}"
 
 
 def _seen(value: object) -> str:
@@ -329,7 +325,6 @@ class HttpTarget(Target):
                 if error.status not in (404, 405):  # these mean that there is no health check
                     raise TargetError(_NOT_READY.format(error)) from error
             return
-        servers: dict[tuple[str, str | None, int], None] = {}
         for call in described.calls.values() if described.proxy is None else ():
             url = spec.fill_url(call.url, {}, base=self._base)
             try:
@@ -337,15 +332,13 @@ class HttpTarget(Target):
                 port = parts.port or (443 if parts.scheme == "https" else 80)
             except ValueError as error:
                 raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from None
-            servers[parts.scheme, parts.hostname, port] = None
-        for scheme, host, port in servers:
-            if not host:  # it depends on the row
+            if not parts.hostname:  # it depends on the row
                 continue
             try:
                 async with asyncio.timeout(min(self._timeout, LONGEST_CONNECT)):
-                    _, writer = await asyncio.open_connection(host, port)
+                    _, writer = await asyncio.open_connection(parts.hostname, port)
             except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
-                why = f"cannot connect to {scheme}://{host}:{port}"
+                why = f"cannot connect to {parts.scheme}://{parts.hostname}:{port}"
                 raise TargetError(_NOT_READY.format(why)) from error
             writer.close()
 

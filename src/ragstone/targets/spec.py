@@ -226,15 +226,6 @@ class ApiDescription(FrozenModel):
 
 
 _UNWRITTEN = ("[key]", "dict", "list")  # parts of Pydantic's places that are not in the file
-_EXPECTED = {  # Pydantic's kind of error -> what was expected
-    "string_type": "text",
-    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "`key: value` lines"),
-    "too_short": "at least one entry",
-    "invalid-json-value": "a JSON value",
-}
-
-_GIVEN: Mapping[type[object], str] = {str: "text", list: "a list", dict: "`key: value` lines"}
 
 
 def _describe(fault: ErrorDetails) -> str:
@@ -254,12 +245,9 @@ def _describe(fault: ErrorDetails) -> str:
         near = nearest(str(given), known)
         seen = f"got {given!r:.40}" + (f"; did you mean {near}?" if near else "")
         return f"expected {' or '.join(known)}, {seen}"
-    if kind == "missing":
-        return "it is missing"
     if kind == "string_pattern_mismatch":
         return "the name of a header may contain letters, digits and hyphens only"
-    if (expected := _EXPECTED.get(kind)) is None:
-        return describe_fault(fault)
-    fix = "" if "`" in expected else "; put it in quotes"
-    seen = "nothing" if given in (None, {}) else _GIVEN.get(type(given), f"{given}{fix}")
-    return f"expected {expected}, got {seen}"
+    if kind == "too_short":
+        return "must have at least one entry"
+    fix = "; put it in quotes" if kind == "string_type" and given is not None else ""
+    return describe_fault(fault) + fix

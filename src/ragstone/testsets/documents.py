@@ -13,7 +13,6 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -34,7 +33,7 @@ from ragstone.datasets.excel import Archive
 from ragstone.datasets.table import OLE, ZIP, File, Record
 from ragstone.datasets.values import Plain, normalize_cell
 from ragstone.datasets.values import text as cell_text
-from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.errors import InputError, Problem, UsageError
 from ragstone.judges.offline.words import split_forms, stem
 
 CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
@@ -186,11 +185,18 @@ def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], 
         return _chunk_rows(file)
     try:
         text = READERS[file.suffix](file) if file.content.strip() else ""
+    except UsageError:
+        raise
     except ImportError:
         raise UsageError(
             f"{file.name}: reading {file.suffix} files needs an extra: "
             "pip install 'ragstone[documents]'"
         ) from None
+    except Exception as error:  # damaged PDF and docx files raise errors of all kinds
+        if file.suffix not in (".pdf", ".docx"):
+            raise
+        why = one_line(str(error) or type(error).__name__, 120)
+        raise file.refused(f"it cannot be read: {why}", "save it again, or as text") from error
     if not text.strip():
         if file.suffix == ".pdf":
             raise file.refused("it has no text", "it may be scanned: run OCR first")
@@ -204,22 +210,12 @@ def _files(
 ) -> Iterator[tuple[str, Path]]:
     # with several sources, names are whole paths, so that they differ
     for source in map(Path, sources):
-        shown = strip_controls(str(source))
         try:
-            if source.is_file():
-                if source.suffix.lower() in DOCUMENT_FILES:
-                    yield shown_name(source if len(sources) > 1 else Path(source.name)), source
-                else:
-                    seen = f"{shown}: unsupported file type {source.suffix!r}"
-                    problems.append(Problem(seen, _SUPPORTED))
-                continue
             if not source.is_dir():
-                near = None
-                with suppress(OSError):
-                    near = nearest(source.name, [entry.name for entry in source.parent.iterdir()])
-                offer = f"did you mean {near!r}?" if near else ""
-                problems.append(Problem(f"there is no file or folder {shown}", offer))
-                continue
+                if (file := File.at(source)).suffix in DOCUMENT_FILES:
+                    yield shown_name(source if len(sources) > 1 else Path(file.name)), source
+                    continue
+                raise UsageError(f"{source}: unsupported file type {source.suffix!r}; {_SUPPORTED}")
             for path in _walk(source, problems):
                 name = shown_name(path if len(sources) > 1 else path.relative_to(source))
                 if not path.exists():
@@ -230,9 +226,9 @@ def _files(
                 elif path.is_file():
                     yield name, path
         except OSError as error:
-            problems.append(Problem(f"{shown}: it cannot be read: {error.strerror}"))
-        except ValueError as error:  # a NUL in the path
-            problems.append(Problem(f"{shown}: the path cannot be used: {error}"))
+            problems.append(Problem(strip_controls(f"{source}: cannot be read: {error.strerror}")))
+        except UsageError as error:
+            problems.append(Problem(strip_controls(str(error))))
 
 
 def _walk(source: Path, problems: list[Problem]) -> Iterator[Path]:
@@ -331,10 +327,6 @@ def _pdf(file: File) -> str:
         pages = [] if locked else [page.extract_text() for page in reader.pages]
     except (DependencyError, FileNotDecryptedError):
         locked, pages = True, []
-    except Exception as error:  # damaged files raise errors of all kinds
-        why = one_line(str(error) or type(error).__name__, 120)
-        fix = "print it to a new PDF, or save it as text"
-        raise file.refused(f"the PDF cannot be read: {why}", fix) from error
     finally:
         logger.setLevel(level)
     if locked:
@@ -348,29 +340,22 @@ def _docx(file: File) -> str:
 
     if file.content.startswith(OLE):
         raise file.refused("this is an old .doc, or encrypted", "save it as .docx, unprotected")
-    fix = "open it in Word and save it again as .docx"
     if not file.content.startswith(ZIP):
-        raise file.refused("this is not a Word document", fix)
+        raise file.refused("this is not a Word document", "save it as .docx")
     parts: list[str] = []
-    try:
-        Archive(file)  # refuses what unpacks to too much
-        for block in docx.Document(BytesIO(file.content)).iter_inner_content():
-            if isinstance(block, Table):
-                rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in block.rows]
-                lines = [f"| {' | '.join(cells)} |" for cells in rows if any(cells)]
-                if lines:
-                    lines.insert(1, "|" + " --- |" * len(rows[0]))
-                parts.append("\n".join(lines))
-            else:
-                style = block.style.name if block.style is not None else None
-                level = (style or "").removeprefix("Heading ")
-                mark = "#" * int(level) + " " if level in tuple("123456") else ""
-                parts.append(("# " if style == "Title" else mark) + block.text)
-    except InputError:
-        raise
-    except Exception as error:  # damaged files raise errors of all kinds
-        why = one_line(str(error) or type(error).__name__, 120)
-        raise file.refused(f"it cannot be read: {why}", fix) from error
+    Archive(file)  # refuses what unpacks to too much
+    for block in docx.Document(BytesIO(file.content)).iter_inner_content():
+        if isinstance(block, Table):
+            rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in block.rows]
+            lines = [f"| {' | '.join(cells)} |" for cells in rows if any(cells)]
+            if lines:
+                lines.insert(1, "|" + " --- |" * len(rows[0]))
+            parts.append("\n".join(lines))
+        else:
+            style = block.style.name if block.style is not None else None
+            level = (style or "").removeprefix("Heading ")
+            mark = "#" * int(level) + " " if level in tuple("123456") else ""
+            parts.append(("# " if style == "Title" else mark) + block.text)
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 
