@@ -300,7 +300,7 @@ PLACES = (
     ("data.jsonl", "-m", "faithfulness", "--judge", "anthropic:m", "--base-url", "{}", *ONCE),
     ("data.jsonl", "-m", "faithfulness", "--judge", "openai:m,azure:m", "--base-url", "{}"),
     ("data.jsonl", "-m", "faithfulness", "--judge", "{}"),
-    ("data.jsonl", "-m", "faithfulness", "--judge", "cascade:offline+{}"),
+    ("data.jsonl", "-m", "faithfulness", "--judge", "offline,{}"),
     ("data.jsonl", "-m", "faithfulness", "--embedding-model", "{}", *ONCE),
     ("data.jsonl", "-m", "faithfulness", "--plugin", "{}"),
     ("data.jsonl", "-m", "faithfulness", "--config", "{}"),

@@ -6,7 +6,6 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import (
-    CASCADE_SETTINGS,
     LIMITS,
     LLM_SETTINGS,
     check_judge_settings,
@@ -23,19 +22,16 @@ ROW = {"query": "q", "ranking": ["a"], "relevance": ["a"], "response": "A.", "co
 
 
 def test_settings_of_another_kind_of_judge_are_refused() -> None:
-    assert SETTINGS.keys() >= LLM_SETTINGS | CASCADE_SETTINGS | LIMITS
+    assert SETTINGS.keys() >= LLM_SETTINGS | LIMITS
     for name in SETTINGS:
-        if name in LLM_SETTINGS | CASCADE_SETTINGS:
+        if name in LLM_SETTINGS:
             with pytest.raises(UsageError, match=f"{name}: only for "):
                 check_judge_settings([name], Plan())
         else:
             check_judge_settings([name], Plan())
     for name in LLM_SETTINGS:
         check_judge_settings([name], Plan(judge=LLM))
-        check_judge_settings([name], Plan(judge="cascade:offline+openai:gpt-4o-mini"))
-    for name in CASCADE_SETTINGS:
-        with pytest.raises(UsageError, match="only for cascades"):
-            check_judge_settings([name], Plan(judge=LLM))
+        check_judge_settings([name], Plan(judge=f"offline,{LLM}"))
 
 
 @pytest.mark.parametrize("name", sorted(LIMITS))
@@ -45,7 +41,7 @@ def test_settings_of_another_kind_of_judge_are_refused() -> None:
         ("faithfulness", "offline", "no metric uses an LLM"),
         ("hit", LLM, "no metric uses a judge"),
         ("faithfulness", LLM, ""),
-        ("faithfulness", f"cascade:offline+{LLM}", ""),
+        ("faithfulness", f"offline,{LLM}", ""),
     ],
 )
 def test_limits_without_a_paid_judge_are_reported(

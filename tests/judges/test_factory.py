@@ -15,7 +15,7 @@ from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Price
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.panel import CascadeJudge, PanelJudge
+from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 
@@ -58,18 +58,14 @@ def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
     ("judge", "name"),
     [
         ("offline,openai:a", "offline,3*openai:a"),
-        ("openai:a, cascade:offline+openai:b", "3*openai:a,3*cascade:offline+openai:b"),
+        ("openai:a, openai:b", "3*openai:a,3*openai:b"),
     ],
 )
 def test_what_says_the_same_each_time_has_one_vote(judge: str, name: str) -> None:
     assert make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=LEAST).name == name
 
 
-@pytest.mark.parametrize(
-    "judge",
-    ["openai:a,threshold=0.7", "offline,openai:a,threshold=0.7",
-     "cascade:local:m+openai:a,threshold=0.7"],
-)  # fmt: skip
+@pytest.mark.parametrize("judge", ["openai:a,threshold=0.7", "offline,openai:a,threshold=0.7"])
 def test_options_of_what_takes_none_are_refused(judge: str) -> None:
     with pytest.raises(UsageError, match="options such as threshold= are for local judges"):
         make_judge(Plan(judge=judge), guess=LEAST)
@@ -158,8 +154,6 @@ def test_the_nearest_name_is_offered() -> None:
         make_judge(Plan(judge="ofline"))
     with pytest.raises(UnknownNameError, match="did you mean 'openai'"):
         make_judge(Plan(judge="opanai:gpt-4o"))
-    with pytest.raises(UnknownNameError, match="did you mean 'cascade'"):
-        make_judge(Plan(judge="Cascade:offline+openai:gpt-4o"))
     with pytest.raises(UnknownNameError, match="did you mean 'local'"):
         make_judge(Plan(judge="locl:models/nli"))
 
@@ -444,27 +438,6 @@ def test_names_of_variables_and_numbers_are_no_secrets() -> None:
 def test_the_report_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = make_judge(Plan(judge="openai:m", base_url="http://user:pw@127.0.0.1:1/v1"))
     assert judge.description.startswith("an LLM at http://127.0.0.1:1/v1; ")
-
-
-def test_a_cascade_is_made_of_the_judges_it_names() -> None:
-    judge = make_judge(
-        Plan(judge="cascade:offline+openai:m", cascade_threshold=0.7), asked=[[KIND]]
-    )
-    assert isinstance(judge, CascadeJudge)
-    assert [type(each) for each in judge.judges] == [OfflineJudge, SplitJudge]
-    assert "at least 0.7" in judge.description
-    panel = make_judge(Plan(judge="cascade:offline+openai:m,openai:m", votes=2), asked=[[KIND]])
-    assert panel.name == "2*cascade:offline+openai:m,2*openai:m"
-
-
-def test_both_judges_of_a_cascade_may_have_the_same_option() -> None:
-    name = "cascade:offline,threshold=0.6+offline,threshold=0.7"
-    assert make_judge(Plan(judge=name)).name == name
-
-
-def test_a_cascade_begins_with_a_judge_that_tells_a_confidence() -> None:
-    with pytest.raises(UsageError, match="openai:a has none; begin with offline or local:"):
-        make_judge(Plan(judge="cascade:openai:a+openai:b"))
 
 
 def test_a_local_judge_is_told_which_options_there_are() -> None:

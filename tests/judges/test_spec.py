@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.spec import JudgeSpec, cascaded, is_free, is_model, single_names, split_names
+from ragstone.judges.spec import JudgeSpec, is_free, is_model, split_names
 
 
 @pytest.mark.parametrize(
@@ -27,24 +27,9 @@ def test_a_name_has_a_provider_a_model_and_options() -> None:
     assert JudgeSpec.of("offline") == JudgeSpec("", "offline", {})
 
 
-def test_a_cascade_is_of_two() -> None:
-    assert cascaded("cascade:local:m,threshold=0.7+openai:a") == (
-        "local:m,threshold=0.7",
-        "openai:a",
-    )
-    assert cascaded("openai:a+b") is None
-
-
-@each_case("said", ["a", "a+", "a+b+c", "cascade:a+b+c", "a+cascade:b+c"])
-def test_a_cascade_of_anything_else_is_refused(said: str) -> None:
-    with pytest.raises(UsageError, match="a cascade has two judges, the fast one first"):
-        cascaded(f"cascade:{said}")
-
-
-def test_all_judges_are_found_one_by_one() -> None:
-    said = "cascade:offline+openai:a,local:m,file=x.onnx,vllm:b"
-    assert list(single_names(said)) == ["offline", "openai:a", "local:m,file=x.onnx", "vllm:b"]
-    assert list(filter(is_model, single_names(said))) == ["openai:a", "vllm:b"]
+def test_the_llms_are_told_from_the_judges_of_this_machine() -> None:
+    said = "offline,openai:a,local:m,file=x.onnx,vllm:b"
+    assert list(filter(is_model, split_names(said))) == ["openai:a", "vllm:b"]
 
 
 def test_an_option_said_twice_is_refused() -> None:
@@ -57,8 +42,8 @@ def test_an_option_said_twice_is_refused() -> None:
     [
         ("offline", True),
         ("local:m", True),
-        ("cascade:offline+local:m", True),
-        ("cascade:offline+openai:a", False),
+        ("offline,local:m", True),
+        ("offline,openai:a", False),
         ("openai:a", False),
     ],
 )

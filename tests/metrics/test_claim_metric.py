@@ -457,11 +457,12 @@ async def test_the_policy_expected_is_the_mean_probability() -> None:
     assert score_of(nothing).value == 0.0
 
 
-def test_the_worst_samples_are_those_least_likely_to_be_supported() -> None:
+def test_the_worst_samples_have_the_lowest_score_then_the_lowest_probability() -> None:
     texts = {
+        "A 6 hour battery.": "right",
         "A 6 hour battery. It has a red case. It has two doors. It has a blue lamp.": "half right",
         "It has two doors.": "wrong",
-        "A 6 hour battery.": "right",
+        "It has two doors. It has a blue lamp.": "both wrong",
     }
     context = "A 6 hour battery. It has a red case."
     rows = [
@@ -470,10 +471,7 @@ def test_the_worst_samples_are_those_least_likely_to_be_supported() -> None:
     ]
     run = evaluate(rows, metrics="faithfulness", judge="offline")
     details = {row.sample.id: row.scores["faithfulness"].detail for row in run.rows}
-    worst = [
-        each.sample_id for each in run.counts.scores["faithfulness"].worst(higher_is_better=True)
-    ]
-    by_probability = sorted(worst[:2], key=lambda name: details[name]["all_supported"])
-    assert worst == [*by_probability, "right"]
+    worst = run.counts.scores["faithfulness"].worst(higher_is_better=True)
+    assert [each.sample_id for each in worst] == ["both wrong", "wrong", "half right", "right"]
+    assert details["both wrong"]["all_supported"] < details["wrong"]["all_supported"]
     assert details["half right"]["all_supported"] < details["wrong"]["all_supported"]
-    assert worst[0] == "half right", "two of its claims are wrong"

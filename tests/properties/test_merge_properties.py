@@ -28,7 +28,7 @@ from ragstone.results.stats import intervals, sums
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.gate import gate
-from ragstone.types.reply import CascadeStats, Exchange, Failure, Reply, Usage
+from ragstone.types.reply import Exchange, Failure, Reply, Usage
 from ragstone.types.row import Row, TargetCall
 from ragstone.types.sample import Sample
 from ragstone.types.score import ALL_SUPPORTED, Score
@@ -57,7 +57,7 @@ def scores(draw: st.DrawFn) -> Score:
 def exchanges(draw: st.DrawFn) -> Exchange:
     usage = Usage(calls=draw(st.integers(0, 1)), cost_usd=draw(fractions | st.none()))
     failure = Failure(Cause.BUDGET, "spent", usage=usage)
-    outcome = draw(st.sampled_from([failure, Reply(1, usage=usage, cascade=CascadeStats(1, 1))]))
+    outcome = draw(st.sampled_from([failure, Reply(1, usage=usage)]))
     return Exchange("key", "kind", outcome, latency_ms=draw(fractions), askers=2)
 
 

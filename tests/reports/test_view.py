@@ -31,7 +31,7 @@ from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
-from ragstone.types.reply import CascadeStats, Exchange, Reply, Usage
+from ragstone.types.reply import Exchange, Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.score import Score, State
 
@@ -115,39 +115,6 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
     )
     assert told(run)[1] == "Target: none (the data has the answers)"
     assert not [line for line in told(run) if line.startswith(("Judge", "Policy"))]
-
-
-def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
-    def lines(cascade: CascadeStats) -> list[str]:
-        asked = Exchange("key", "verify_claims", Reply((), cascade=cascade), latency_ms=1.0)
-        [row, *_] = make_run().rows
-        run = make_run([replace(row, exchanges=(asked,))])
-        return [line for line in told(run) if line.startswith("Cascade")]
-
-    assert lines(
-        CascadeStats(
-            verdicts=40, escalated=10, audited=8, agreed_supported=6, agreed_label=5, saved=3
-        )
-    ) == [
-        (
-            "Cascade: 10 of 40 verdicts (25.0%) escalated to the second judge; at least 3 calls "
-            "saved"
-        ),
-        (
-            "Cascade: both judges were asked about 8 confident verdicts; they agree on whether the "
-            "claim is supported in 6 of 8 (75%, 95% interval 35% to 97%), and on the exact label "
-            "in 5"
-        ),
-    ]
-    assert lines(CascadeStats(unanswered=1)) == [
-        (
-            "Cascade: 1 escalated claim got no answer; the affected scores failed or follow the "
-            "policy"
-        )
-    ]
-    assert lines(CascadeStats(verdicts=40, escalated=40))[1] == (
-        "Cascade: no confident verdict was audited, so the judges' agreement is unknown"
-    )
 
 
 def test_a_judges_test_is_told_beside_it(make_run: MakeRun) -> None:

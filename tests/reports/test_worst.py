@@ -142,7 +142,7 @@ def test_cures_fit_the_question_and_what_was_tried(
     ("judge", "cure"),
     [
         ("openai:m", "allow longer replies with --set max_tokens=8192"),
-        ("cascade:local:nli+openai:m", "allow longer replies with --set max_tokens=8192"),
+        ("local:nli,openai:m", "allow longer replies with --set max_tokens=8192"),
         ("local:nli", "set a larger length= for the local judge"),
     ],
 )

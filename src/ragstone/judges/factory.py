@@ -45,17 +45,16 @@ def reads_text(plan: Plan) -> bool:
 
 @dataclass(frozen=True)
 class Guess:
-    """Assumptions about replies: claims per sentence, tokens of an item, a judge's confidence."""
+    """Assumptions about replies: claims per sentence, and tokens of an item."""
 
     claims: int
     verdict_tokens: int
     grade_tokens: int
     query_tokens: int
-    confidence: float
 
 
-LEAST = Guess(claims=1, verdict_tokens=30, grade_tokens=20, query_tokens=10, confidence=1.0)
-MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30, confidence=0.0)
+LEAST = Guess(claims=1, verdict_tokens=30, grade_tokens=20, query_tokens=10)
+MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30)
 """The bounds of what a run should take."""
 
 
@@ -134,16 +133,15 @@ class DryRunJudge(JudgeWrapper):
 class DryRunLocalJudge(Judge):
     kinds = KINDS
 
-    def __init__(self, name: str, *, confidence: float) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._confidence = confidence
 
     async def answer(self, question: questions.Question[T]) -> Reply[T]:
         if isinstance(question, questions.ExtractClaims):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, questions.VerifyClaims):
             raise QuestionNotSupportedError(f"the judge {self.name} only verifies claims")
-        verdict = claim.Verdict(label=claim.Label.NOT_ENOUGH_INFO, confidence=self._confidence)
+        verdict = claim.Verdict(label=claim.Label.NOT_ENOUGH_INFO)
         contexts = sum(map(estimated_tokens, question.contexts))
         tokens = sum(contexts + estimated_tokens(text) for text in question.claims)
         usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
@@ -238,7 +236,7 @@ class _Maker:
                 with suppress(ModelNotDownloadedError):  # of such a model, its name is checked
                     EntailmentJudge(named.model, settings, download=False)
                 local = settings.judge_name(f"{spec.LOCAL}:{named.model}")
-                return DryRunLocalJudge(local, confidence=guess.confidence)
+                return DryRunLocalJudge(local)
             if name not in self.locals:  # one model, even if it is named twice
                 self.locals[name] = EntailmentJudge(named.model, settings)
             return self._cached(self.locals[name])

@@ -73,7 +73,7 @@ class RankingRows(LazyRows):
         self, *, ranges: Mapping[str, tuple[float, float]] | None = None
     ) -> RunSummaryBuilder:
         """Count the rows; with the finite `ranges` of the metrics, values are only summed."""
-        counts = RunSummaryBuilder(())
+        counts = RunSummaryBuilder(self.metrics)
         counts.rows = len(self)
         numbers: list[int] = np.bincount(self.why, minlength=UNRANKED + 1).tolist()
         undefined: dict[str, int] = dict(zip(REASONS, numbers[SKIPPED:UNRANKED], strict=True))

@@ -31,11 +31,12 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_local_model_is_made_once_however_often_it_is_named(make_model) -> None:
     name = f"local:{make_model('nli')},threads=1"
-    panel = make_judge(Plan(judge=f"{name},cascade:{name}+openai:m"), asked=[[KIND]])
+    panel = make_judge(Plan(judge=f"{name},openai:m,{name}"), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
-    kept, cascade = panel.judges
+    kept, _, again = panel.judges
     assert isinstance(kept, CachedJudge)
-    assert kept.judge is cascade.judges[0].judge
+    assert isinstance(again, CachedJudge)
+    assert kept.judge is again.judge
     alone = make_judge(Plan(judge=name, votes=3, cache=False), asked=[[KIND]])
     assert isinstance(alone, EntailmentJudge)
 
@@ -54,10 +55,9 @@ def test_from_the_command_line(make_model, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judge", "name"),
     [
-        ("openai:a, cascade:offline+local:nli", "3*openai:a,cascade:offline+local:nli"),
+        ("openai:a, local:nli", "3*openai:a,local:nli"),
         ("offline,local:nli,threshold=0.7", "offline,local:nli,threshold=0.7"),
         ("local:nli,local:nli,threshold=0.7,threads=2", "local:nli,local:nli,threshold=0.7"),
-        ("cascade:offline+local:nli", "cascade:offline+local:nli"),
     ],
 )
 def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name: str) -> None:
@@ -75,10 +75,9 @@ def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name:
         ("local:nli,labels=a/b", "the meaning of the model's outputs is unknown"),
         ("local:nli,lenght=9", "did you mean 'length'"),
         ("local:hf:nli", "is named hf:owner/name"),
-        ("cascade:local:nowhere+openai:m", "there is no folder nowhere"),
+        ("openai:m,local:nowhere", "there is no folder nowhere"),
         ("offline,foo:bar", "there is no provider of models named 'foo'"),
         ("local", "no model is named; pass its folder"),
-        ("cascade", "no judges are named"),
         ("hf:owner/name", "is named local:hf:owner/name"),
     ],
 )
@@ -116,18 +115,6 @@ def test_what_it_does_not_answer_is_not_run(make_model) -> None:
     assert "does not support" in run.manifest.not_run["abstention"]
 
 
-def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:
-    name = f"cascade:local:{make_model('nli')}+openai:gpt-4o-mini"
-    told = Evaluation.estimate(
-        ROWS,
-        metrics="faithfulness",
-        judge=name,
-        config={"claim_source": "sentences", "cascade_audit_rate": 0.0},
-    )
-    assert told.calls == (0, 1)  # one call of the LLM or none
-    assert told.local_calls == (1, 1)
-
-
 @pytest.mark.parametrize("judge", ["local:nli", "offline", "offline,local:nli"])
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_cost": 0}])
 def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
@@ -136,21 +123,6 @@ def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, lim
         run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
     assert (len(run.rows), run.stopped, run.partial) == (1, None, False)
     assert run.usage().calls == 0
-
-
-def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_model) -> None:
-    name = f"cascade:local:{make_model('nli')}+openai:m"
-    responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
-    rows = [{**ROWS[0], "response": text} for text in responses]
-    said = {"metrics": "faithfulness", "judge": name, "max_calls": 0}
-    rare = {"claim_source": "sentences", "cascade_audit_rate": 0.0}
-    run = ragstone.evaluate(rows, **said, config={**rare, "cascade_threshold": 0.9})
-    scores = [score.value for row in run.rows for score in row.scores.values()]
-    assert scores == [1.0, 0.0, 0.0]
-    assert run.stopped is None
-    unsure = ragstone.evaluate(rows, **said, config={**rare, "cascade_threshold": 0.999999})
-    assert unsure.stopped == "the budget of 0 calls (max_calls) is spent"
-    assert unsure.counts.cascade.unanswered > 0
 
 
 def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:
@@ -180,10 +152,7 @@ def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) 
     assert told["local_calls"] > 0
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["cascade:local:nli+local:pair", "cascade:local:pair+offline", "offline,local:pair,offline"],
-)
+@pytest.mark.parametrize("said", ["local:pair", "offline,local:pair,offline"])
 def test_a_changed_model_is_another_run(make_model, tmp_path: Path, said: str) -> None:
     make_model("nli")
     make_model("pair")
