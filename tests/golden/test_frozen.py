@@ -86,7 +86,6 @@ JUDGES = {
     "votes": MODEL | {"votes": 2},
     "panel": {"judge": "openai:gpt-4o-mini,openai:gpt-4o"},
     "panel with offline": {"judge": "offline,openai:gpt-4o-mini"},
-    "cascade": {"judge": "cascade:offline+openai:gpt-4o-mini"},
     "embeddings": MODEL | {"embedding_model": "openai:text-embedding-3-small"},
 }
 
