@@ -83,7 +83,7 @@ def test_failed_and_undefined_scores_have_no_value() -> None:
     assert found is not None
     assert found["value"] == 0.0
     [claim] = json.loads(found["metadata"]["claims"])
-    assert (claim["label"], claim["evidence"]) == ("CONTRADICTED", [TEXT])
+    assert (claim["label"], claim["evidence"]) == ("NOT_ENOUGH_INFO", [TEXT])
 
 
 @pytest.mark.skipif(find_spec("mlflow") is not None, reason="MLflow is installed")
