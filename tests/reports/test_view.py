@@ -4,12 +4,15 @@ from io import StringIO
 from pathlib import Path
 
 import openpyxl
+import pytest
 from python_calamine import CalamineWorkbook
 from rich.console import Console
+from tests.reports.conftest import STARTED
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
+from ragstone.reports import view
 from ragstone.reports.comparison import sections
 from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
 from ragstone.reports.format import CAUSES, LABELS
@@ -18,15 +21,18 @@ from ragstone.reports.markdown import run_as_markdown
 from ragstone.reports.terminal import print_run
 from ragstone.reports.view import (
     Line,
+    Tone,
     changed_settings,
     decisions,
     details,
     metric_titles,
+    trust,
     why_failed,
     why_no_mean,
     why_undefined,
 )
 from ragstone.results.comparison import compare
+from ragstone.results.judge_test import JudgeTest, KindResult
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
@@ -302,3 +308,21 @@ def test_quotes_that_are_in_no_context_are_reported(make_run: MakeRun) -> None:
     lines = told(evaluate(rows, metrics="faithfulness", judge=judge))
     words = "faithfulness: 2 of 4 quotes from the judge were not found in the texts"
     assert f"Quotes: {words}; review these verdicts first" in lines
+
+
+def test_a_test_of_the_judge_that_came_later_is_in_its_line(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(manifest={"judge_key": "k"})
+    untested = trust(run)
+    assert untested is not None
+    assert untested.words == "offline (word overlap); this judge is untested"
+    kind = KindResult(kind="number", expected="rejected", right=43, answered=100, applied=1, of=1)
+    fields = {"judge": "offline", "data": "d", "at": STARTED, "version": "1", "samples": 1}
+    counts = {"claims": 1, "supported": 1, "asked": 1, "failed": 0, "calls": 0, "cost_usd": None}
+    test = JudgeTest.model_validate({**fields, **counts, "kinds": (kind,)})
+    monkeypatch.setattr(view, "load_test", {"k": test}.get)
+    found = trust(run)
+    assert found is not None
+    assert "it missed 57% of 100 injected errors (2026-03-01)" in found.words
+    assert found.tone is Tone.WARNING

@@ -6,7 +6,7 @@ from tests.cases import count_scores, each_case
 
 from ragstone.errors import Cause, UsageError
 from ragstone.types.gate import EPSILON, FLAGS, Gate, Op, gate, share
-from ragstone.types.score import Score, Summary
+from ragstone.types.score import Correction, Score, Summary
 
 
 def summary(*values: float) -> dict[str, Summary]:
@@ -128,3 +128,21 @@ def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: b
     word = "is" if passed else "is not"
     said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f}, {word} >= 0.9"
     assert str(result) == said
+
+
+@pytest.mark.parametrize(
+    ("mean", "corrected", "passed"),
+    [(0.89, 0.80, None), (0.89, 0.88, True), (0.70, 0.90, None), (0.70, 0.75, False)],
+)
+def test_a_mean_that_labels_contradict_is_undecided(
+    mean: float, corrected: float, passed: bool | None
+) -> None:
+    found = Correction(
+        calibration="mia", mean=corrected, interval=(corrected - 0.08, corrected + 0.07), judge=mean
+    )
+    scores = summary(mean)["hit@5"].model_copy(update={"corrected": found})
+    result = Gate(metric="faithfulness", op=">=", threshold=0.85).check({"faithfulness": scores})
+    assert result.passed is passed
+    if passed is None:
+        assert f"the judge's mean is {mean:.2f}, but corrected with labels it is" in str(result)
+        assert str(result).endswith("so >= 0.85 is undecided")
