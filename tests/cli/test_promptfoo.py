@@ -209,7 +209,7 @@ def test_reports_show_the_tests_that_failed(run: Run, served: Served, tmp_path: 
     texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
     assert json.loads(texts["json"])["failed_tests"] == line
     assert texts["markdown"].startswith("## ✗ 1 of 2 tests failed: 1 of 2 answers")
-    assert f"**✗ {line}**" in texts["markdown"]
+    assert f"**{line}**" in texts["markdown"]
     assert f'<p class="status bad">✗ {line}</p>' in texts["html"]
 
 

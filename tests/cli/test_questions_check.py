@@ -46,13 +46,15 @@ def test_rows_are_checked_and_written(ragstone, docs: Path, tmp_path: Path, suff
     assert "4 rows, checked with offline against 5 documents (5 chunks)" in said.out
     assert "2 valid (50.0%), 1 valid with other relevant ids (25.0%), 1 rejected" in said.out
     assert "error in row bad: What does a new battery cost?" in said.out
-    assert "the documents contradict 'A service point replaces it for 95 euros.'" in said.out
+    assert "the documents do not support 'A service point replaces it for 95 euros.'" in said.out
     kept = load(fixed).samples
     assert [(row.id, row.relevance) for row in kept] == [
         ("good", {"charge": 1}), ("moved", {"sim": 1}), ("warned", {"charge": 1}),
     ]  # fmt: skip
     (left,) = load(f"fixed-rejected{suffix}").samples
-    assert str(left.tags["rejected_because"]).startswith("unsupported: the documents contradict")
+    assert str(left.tags["rejected_because"]).startswith(
+        "unsupported: the documents do not support"
+    )
     found = json.loads(Path("c.json").read_text())
     assert found["counts"] == {"unsupported": 1, "wrong_id": 1, "vague": 1}
     assert [row["status"] for row in found["rows"]] == ["valid", "corrected", "rejected", "valid"]

@@ -57,8 +57,8 @@ def test_all_policies_stand_side_by_side(
     lines = [line.split() for line in said.out.splitlines()]
     table = {line[0]: line[1] for line in lines if line and line[0].startswith("faithfulness")}
     assert table | {"faithfulness": "0.5000"} == table
-    assert table["faithfulness:weighted"] == "0.0000"
-    assert table["faithfulness:deepeval"] == table["faithfulness:ragaliq"] == "0.6667"
+    assert table["faithfulness:weighted"] == "0.5000"
+    assert (table["faithfulness:deepeval"], table["faithfulness:ragaliq"]) == ("1.0000", "0.6667")
     assert table["faithfulness:promptfoo-plan"] == "0.3333"
     assert "faithfulness:ragaliq >= 0.7: passed by 2 of 3 scored" in said.out
     assert "without calls" in " ".join(said.out.split())

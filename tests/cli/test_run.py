@@ -174,7 +174,7 @@ def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
     assert score["state"] == "scored"
     assert score["value"] == 0.0
     (claim,) = score["claims"]
-    assert claim["label"] == "CONTRADICTED"
+    assert claim["label"] == "NOT_ENOUGH_INFO"
     assert "35" in claim["reason"]
     assert claim["evidence"][0]["quote"] == ANSWERS[0]["contexts"][0]["text"]
     assert second["scores"]["faithfulness"]["value"] == 1.0

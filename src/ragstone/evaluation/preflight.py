@@ -20,6 +20,7 @@ from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.results.calibration import load_calibration
 from ragstone.targets.base import FIELDS, Target
+from ragstone.types.claim import Label
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.questions import TextSimilarity
@@ -200,12 +201,24 @@ def idle_settings(
         reason = "the judge object has its own settings" if own_judge and kinds else reason
         has = "has" if len(names) == 1 else "have"
         notices.append(f"{', '.join(names)} {has} no effect: {reason}")
+    blind = [str(each) for each in metrics if _counts_only_contradictions(each)]
+    if blind and plan.judge.partition(",")[0] == OfflineJudge.name:
+        names = ", ".join(blind)
+        notices.append(
+            f"{names}: this policy counts only contradicted claims, which the offline judge never "
+            "finds, so every score is the best; use another policy, or an LLM as judge"
+        )
     if plan.min_similarity and "min_similarity" in explicit:
         if target is None:
             notices.append("min_similarity has no effect: no RAG system is called")
         elif "min_similarity" not in target.uses:
             notices.append(f"min_similarity has no effect: {target.name} does not use it")
     return notices
+
+
+def _counts_only_contradictions(metric: Metric) -> bool:
+    weights = getattr(getattr(metric, "rules", None), "weights", {})
+    return bool(weights) and weights[Label.NOT_ENOUGH_INFO] == weights[Label.SUPPORTED]
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

@@ -107,13 +107,12 @@ class HallucinatedClaims(CheckMetric):
 
 @register("hallucination")
 class Hallucination(CheckMetric):
-    """The share of the contexts that the response contradicts.
+    """The share of the response's claims that the contexts do not support.
 
-    Formula: contexts with a quote of a CONTRADICTED claim / contexts; contexts with equal text
-    count once, and those without text do not count. Range 0 to 1; lower is better. 0.0: no context
-    is contradicted. 1.0: all are. Undefined: no contexts, no claims, or a contradicted claim
-    without a quote from a context. Two calls per sample, shared with faithfulness.
-    Source: DeepEval, HallucinationMetric, which from version 4 on is 1 minus this.
+    Formula: claims that are not SUPPORTED / claims, under every policy. Range 0 to 1; lower is
+    better. 0.0: every claim is supported. 1.0: none is. Undefined: the response is empty or makes
+    no claims. Two calls per sample, shared with faithfulness.
+    Source: Es et al., RAGAS (EACL 2024), section 3: 1 - faithfulness.
     """
 
     label: ClassVar[str] = "Hallucination"
@@ -121,19 +120,12 @@ class Hallucination(CheckMetric):
     checks = (RESPONSE_IN_CONTEXTS,)
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        contexts = sample.contexts or ()
-        texts = {context.text for context in contexts if context.text.strip()}
-        if not texts or not judged[0]:
-            return Score.undefined(NO_CLAIMS if texts else "there are no contexts")
-        places = [quoted(claim, sample) for claim in judged[0] if claim.label is Label.CONTRADICTED]
-        if unknown := sum(not place for place in places):
-            return Score.undefined(
-                f"contradicted claims without a quote from a context: {unknown}; "
-                "the context they contradict is unknown"
-            )
-        against = len({contexts[number].text for place in places for number in place})
-        detail = {"contexts": len(texts), "contradicted": against}
-        return Score.scored(against / len(texts), detail=detail)
+        del sample
+        found = supported(judged[0])
+        if not found:
+            return Score.undefined(NO_CLAIMS)
+        detail = {"claims": len(found), "unsupported": found.count(False)}
+        return Score.scored(found.count(False) / len(found), detail=detail)
 
 
 @register("noise_sensitivity")
