@@ -201,13 +201,6 @@ def idle_settings(
         reason = "the judge object has its own settings" if own_judge and kinds else reason
         has = "has" if len(names) == 1 else "have"
         notices.append(f"{', '.join(names)} {has} no effect: {reason}")
-    blind = [str(each) for each in metrics if _counts_only_contradictions(each)]
-    if blind and plan.judge.partition(",")[0] == OfflineJudge.name:
-        names = ", ".join(blind)
-        notices.append(
-            f"{names}: this policy counts only contradicted claims, which the offline judge never "
-            "finds, so every score is the best; use another policy, or an LLM as judge"
-        )
     if plan.min_similarity and "min_similarity" in explicit:
         if target is None:
             notices.append("min_similarity has no effect: no RAG system is called")
@@ -216,9 +209,19 @@ def idle_settings(
     return notices
 
 
-def _counts_only_contradictions(metric: Metric) -> bool:
-    weights = getattr(getattr(metric, "rules", None), "weights", {})
-    return bool(weights) and weights[Label.NOT_ENOUGH_INFO] == weights[Label.SUPPORTED]
+def unfit_policies(metrics: Sequence[Metric], plan: Plan) -> list[str]:
+    """Return a notice on policies that count only what the offline judge never finds, if any."""
+    rules = {str(each): getattr(each, "rules", None) for each in metrics}
+    names = [
+        name
+        for name, policy in rules.items()
+        if policy and policy.weights[Label.NOT_ENOUGH_INFO] == policy.weights[Label.SUPPORTED]
+    ]
+    if not names or plan.judge.partition(",")[0] != OfflineJudge.name:
+        return []
+    why = "this policy counts only contradicted claims, which the offline judge never finds"
+    fix = "so every score is the best; use another policy, or an LLM as judge"
+    return [f"{', '.join(names)}: {why}, {fix}"]
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

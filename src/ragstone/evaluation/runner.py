@@ -446,7 +446,8 @@ class Evaluation:
         if on_notice is None:
             for notice in idle:
                 warn(notice, stacklevel=3)
-        _notify(on_notice, (*notices, *idle))
+        unfit = preflight.unfit_policies(ready.metrics, named)
+        _notify(on_notice, (*notices, *unfit, *idle))
         self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)
