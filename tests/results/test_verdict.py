@@ -162,6 +162,14 @@ def test_unjudged_answers_are_said_with_the_cause() -> None:
     assert nothing.judged == 0
 
 
+def test_a_wrong_answer_that_may_have_declined_is_not_judged() -> None:
+    one = row(0, right=False, found=True)
+    rows = [replace(one, scores={**one.scores, "abstention": NOT_JUDGED}), row(1, True, True)]
+    found = run_of(rows).verdict
+    assert (found.judged, found.bad) == (1, 0)
+    assert "1 answer was not judged: whether it abstains is unknown" in found.sentence
+
+
 def test_ids_that_never_match_do_not_blame_retrieval() -> None:
     rows = [
         replace(each, sample=each.sample.model_copy(update={"relevance": {f"doc-{n}.pdf": 1}}))

@@ -54,7 +54,7 @@ def llm_reason(plan: Plan) -> str:
 
 
 def with_verdict(plan: Plan, dataset: Dataset, *, answered: bool) -> Plan:
-    """Return the default plan with the metrics that tell which answers are right, if they are free.
+    """Return the default plan with the metrics of the verdict, if they are free.
 
     `answered` is whether there are answers: in the data, or from a target that was named.
     """

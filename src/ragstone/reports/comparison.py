@@ -227,13 +227,13 @@ def _sides(comparison: Comparison) -> Iterator[Line]:
     left = f"; unpaired: {found.only_a:,} in A, {found.only_b:,} in B"
     pairs = count(len(found.pairs), "pair") + left * bool(found.only_a or found.only_b)
     yield Line(f"A: {one_line(a, 60)}; B: {one_line(b, 60)}; {pairs}")
-    told = [
+    changed = [
         f"{each.name} {one_line(each.a, 40)} → {one_line(each.b, 40)}"
         for each in comparison.changes
         if each.name not in ("data set", "fingerprint", "judgments (hash)")
     ]
-    if told:
-        yield Line(one_line(f"changed: {_list(told)}", 160))
+    if changed:
+        yield Line(one_line(f"changed: {_list(changed)}", 160))
 
 
 def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:

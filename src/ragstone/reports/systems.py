@@ -84,17 +84,17 @@ def print_systems(systems: Systems, console: Console, *, verbose: bool = False) 
     if start < len(heads):
         print_line(Line(f"{count(len(heads) - start, 'more metric')}: -v"), console)
     first, *more = notes(systems)
-    told = [Line(f"* = best. {first}"), *map(Line, more)]
+    below = [Line(f"* = best. {first}"), *map(Line, more)]
     for name, run in zip(systems.names, systems.runs, strict=True):
         if run.columns is not None:
             usual = [note for note in run.manifest.source.notes if not note.startswith(USUAL)]
             own = *map(Line, usual), *ranking_lines(run)
-            told += (replace(line, words=f"{name}: {line.words}") for line in own)
+            below += (replace(line, words=f"{name}: {line.words}") for line in own)
     if len(rows) == 2 and not verbose:
-        told += finding_lines(systems.comparisons[0, 1])
+        below += finding_lines(systems.comparisons[0, 1])
     elif len(rows) > 2:
-        told += dict.fromkeys(line for each in systems.against_first for line in doubts(each))
-    for line in told:
+        below += dict.fromkeys(line for each in systems.against_first for line in doubts(each))
+    for line in below:
         print_line(line, console)
     for each in systems.against_first if verbose else ():
         console.print()

@@ -26,7 +26,7 @@ from ragstone.results.grouping import Grouping
 from ragstone.results.judge_test import load_test
 from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
 from ragstone.results.run import Run
-from ragstone.results.verdict import Cell, Verdict
+from ragstone.results.verdict import Cell, Verdict, percent
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
@@ -198,18 +198,14 @@ def outcome_words(run: Run, row: Row) -> str:
     if (known := run.verdict.outcome_of(row)) is None:
         return ""
     outcome, found = known
-    return outcome_word(outcome, run.verdict) + (
-        f", {found.value}" if found is not Found.UNKNOWN else ""
-    )
+    where = "" if found is Found.UNKNOWN else f", {found.value}"
+    return outcome_word(outcome, run.verdict) + where
 
 
 def _cell_words(cell: Cell | None, n: int) -> str:
     if cell is None or not cell.count:
         return "0"
-    ends = ""
-    if cell.interval is not None:
-        ends = f", {cell.interval[0]:.0%} to {cell.interval[1]:.0%}"
-    return f"{cell.count:,} ({cell.count / n:.0%}{ends})"
+    return f"{cell.count:,} ({percent(cell.count, n, cell.interval)})"
 
 
 def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | None]:

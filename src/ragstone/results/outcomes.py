@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragstone.types.claim import Label
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
-from ragstone.types.score import Score
+from ragstone.types.score import Score, State
 
 BY_REFERENCE = ("answer_correctness", "claim_recall", "claim_precision", "exact_match", "contains")
 """The metrics that compare an answer with its reference; the first that ran decides."""
@@ -63,6 +63,12 @@ def abstention(row: Row) -> tuple[bool | None, bool | None]:
     return (True if blank else None), None
 
 
+def _abstention_failed(row: Row) -> bool:
+    """Return whether it is unknown if the answer abstains, because the judge did not reply."""
+    found = (score for name, score in row.scores.items() if base_name(name) == "abstention")
+    return any(score.state is State.FAILED for score in found)
+
+
 def is_right(metric: str, score: Score) -> bool | None:
     """Return whether the answer is right by a score; None if it does not show that."""
     if score.value is None or score.fallback:
@@ -92,7 +98,8 @@ def outcome(row: Row, metric: str) -> Outcome:
     if by_reference and answerable is False:
         return Outcome.WRONG
     right = is_right(metric, row.scores[metric])
-    if right is None:
+    unclear = by_reference and abstained is None and _abstention_failed(row)
+    if right is None or (unclear and not right):  # it may have declined
         return Outcome.NOT_JUDGED
     return Outcome.RIGHT if right else Outcome.WRONG
 

@@ -5,7 +5,7 @@ piece of advice. A cause is named only if its interval separates it from the oth
 what the data cannot show is never guessed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
@@ -113,14 +113,19 @@ class Verdict:
         return {**vars(self), "cells": cells}
 
 
-def _share(flags: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> Ends | None:
-    """Return the 95% interval of a share, exact unless rows are grouped."""
+def _share(
+    flags: NDArray[np.bool_],
+    groups: NDArray[np.int64] | None,
+    of_proportion: Callable[[int, int], Ends] = proportion_interval,
+) -> Ends | None:
+    """Return the 95% interval of a share: that of a proportion, unless rows are grouped."""
     if groups is not None and np.unique(groups).size < groups.size:
         return mean_interval(flags.astype(np.float64), clusters=groups)
-    return proportion_interval(int(flags.sum()), flags.size) if flags.size else None
+    return of_proportion(int(flags.sum()), flags.size) if flags.size else None
 
 
-def _percent(number: int, n: int, interval: Ends | None) -> str:
+def percent(number: int, n: int, interval: Ends | None) -> str:
+    """Return a share with its interval, such as `40%, 26% to 56%`."""
     ends = "" if interval is None else f", {interval[0]:.0%} to {interval[1]:.0%}"
     return f"{number / n:.0%}{ends}"
 
@@ -154,7 +159,7 @@ def _of_rankings(counts: RunSummaryBuilder, *, independent: bool) -> Verdict:
     sentence = f"For {bad:,} of {n:,} {queries} no relevant document is in the top {-k}"
     if not bad:
         sentence = f"For all {n:,} {queries} a relevant document is in the top {-k}"
-    sentence += f" ({_percent(bad or n, n, interval if bad else _mirrored(interval))})."
+    sentence += f" ({percent(bad or n, n, interval if bad else _mirrored(interval))})."
     return Verdict(sentence, "", name, counts.rows, n, bad, interval)
 
 
@@ -187,7 +192,10 @@ class _Answers:
 
     def verdict(self) -> Verdict:
         cells = [
-            Cell(kind, result, int(flags.sum()), _share(flags, self.groups), self._rows(flags))
+            Cell(
+                *(kind, result, int(flags.sum()), _share(flags, self.groups)),
+                rows=tuple(self.places[flags].tolist()),
+            )
             for kind, result in product(FOUND, OUTCOMES[:-1])
             if (flags := self._are(kind, result)).any() or kind is not Found.UNKNOWN
         ]
@@ -215,21 +223,17 @@ class _Answers:
     def _number(self, found: Found | None, outcome: Outcome) -> int:
         return int(self._are(found, outcome).sum())
 
-    def _rows(self, flags: NDArray[np.bool_]) -> Sequence[int]:
-        places: list[int] = self.places[flags].tolist()
-        return places
-
     def _sentence(self) -> str:
         unjudged = self._unjudged()
         if not self.n:
             return f"Whether the answers are right is unknown: {unjudged}"
         bad, answers = int(self.bad.sum()), count(self.n, "answer")
         interval = _share(self.bad, self.groups)
-        good = _percent(self.n, self.n, _mirrored(interval))
+        good = percent(self.n, self.n, _mirrored(interval))
         if not self.by_reference:
             verb = "makes" if bad == 1 else "make"
             words = f"{bad:,} of {answers} {verb} a claim that the contexts do not support"
-            words += f" ({_percent(bad, self.n, interval)})."
+            words += f" ({percent(bad, self.n, interval)})."
             if not bad:
                 words = f"The contexts support all claims of {answers} ({good})."
             if declined := self._number(None, Outcome.DECLINED):
@@ -238,7 +242,7 @@ class _Answers:
             words = f"All {answers} are right ({good})." if self.n > 1 else "The answer is right."
         else:
             verb = "is" if bad == 1 else "are"
-            words = f"{bad:,} of {answers} {verb} wrong ({_percent(bad, self.n, interval)})"
+            words = f"{bad:,} of {answers} {verb} wrong ({percent(bad, self.n, interval)})"
             words += "".join(self._causes())
         return f"{words} {unjudged}".strip()
 
@@ -252,24 +256,25 @@ class _Answers:
             return [f"{_listed(unknown) if declines else ''}."]
         found_wrong, found_declined, missed_wrong, missed_declined = known
         ids = self.outcomes.ids_known and not self.ids_differ
-        missed = (
-            "no relevant document was retrieved" if ids else "the contexts do not have the answer"
+        missed, there, it_is_there = (
+            "the contexts do not have the answer",
+            "the contexts have the answer",
+            "they have it",
         )
-        there = "it was retrieved" if ids else "they have it"
+        if ids:
+            missed, there, it_is_there = (
+                "no relevant document was retrieved",
+                "a relevant document was retrieved",
+                "it was retrieved",
+            )
         parts: list[str] = []
         if total := missed_wrong + missed_declined:
             why = _listed({"invented": missed_wrong, "declined": missed_declined})
             parts.append(f"{total:,}: {missed}{why if declines else ''}.")
         if total := found_wrong + found_declined:
             why = _listed({"answered wrongly": found_wrong, "declined": found_declined})
-            there = (
-                there
-                if parts
-                else "a relevant document was retrieved"
-                if ids
-                else ("the contexts have the answer")
-            )
-            parts.append(f"{total:,}: {there}{why if found_declined else ''}.")
+            words = it_is_there if parts else there
+            parts.append(f"{total:,}: {words}{why if found_declined else ''}.")
         if total := sum(unknown.values()):
             parts.append(f"{total:,}: what was retrieved is unknown.")
         return [".", *(f" {part}" for part in parts)]
@@ -281,6 +286,7 @@ class _Answers:
         scores = self.counts.scores[self.metric]
         why = [f"the judge gave no answer ({cause.value})" for cause in scores.causes]
         why += [reason for reason, _ in scores.undefined.most_common(1)]
+        why = why or ["whether it abstains is unknown, because the judge did not reply"]
         reason = f", for example because {why[0]}" if len(why) > 1 else f": {why[0]}" if why else ""
         return f"{count(missing, 'answer')} {'was' if missing == 1 else 'were'} not judged{reason}."
 
@@ -302,18 +308,13 @@ class _Answers:
         if not n:
             return ""
         missed = self.found[known] == FOUND.index(Found.NOT_FOUND)
-        low, high = self._separation(missed, None if self.groups is None else self.groups[known])
+        groups = None if self.groups is None else self.groups[known]
+        low, high = _share(missed, groups, mid_p_interval) or (0.0, 1.0)
         if low > 0.5:
             return "fix retrieval first"
         if high >= 0.5:
             return f"which of the two is the larger cause is not clear from {count(n, 'answer')}"
         return self._doubt_of_references(known) or "fix the answers first, not retrieval"
-
-    def _separation(self, missed: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> Ends:
-        if groups is not None and np.unique(groups).size < groups.size:
-            return mean_interval(missed.astype(np.float64), clusters=groups) or (0.0, 1.0)
-        right, n = int(missed.sum()), missed.size
-        return mid_p_interval(right, n)
 
     def _doubt_of_references(self, known: NDArray[np.bool_]) -> str:
         """Return that answers are supported by a relevant document, and yet differ from theirs."""

@@ -34,7 +34,7 @@ class Figure:
         return any(isclose(one, two * scale) for one, two in product(self.numbers, other.numbers))
 
     def replaces(self, other: "Figure") -> bool:
-        # whether this stated figure stands in the place of a claimed one
+        # whether this stated figure replaces a claimed one
         same = (self.dimension, self.thing) == (other.dimension, other.thing) != ("", "")
         return same and not (self.is_stated_by(other) or other.is_stated_by(self))
 
