@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Command
 
+from ragstone.reports.terminal import MAX_LINES
+
 GOOD, BAD = "The tower is 70 m high.", "The tower is 99 m high."
 
 
@@ -37,7 +39,9 @@ def test_a_night_that_is_worse_fails_and_the_finding_is_the_title(ragstone: Comm
     assert said.code == 1
     assert "Worse: faithfulness 0.950 → 0.500" in said.out
     assert "REGRESSION: faithfulness -0.4500" in said.out
-    assert said.out.startswith("20 of 40 answers make a claim")
+    assert said.out.startswith("Worse: faithfulness 0.950 → 0.500")
+    assert "\n20 of 40 answers make a claim" in said.out
+    assert len(said.out.splitlines()) <= MAX_LINES
     text = Path("night.md").read_text(encoding="utf-8")
     assert text.startswith("## Worse: faithfulness 0.950 → 0.500")
     assert "## 20 of 40 answers make a claim" in text

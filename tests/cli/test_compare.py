@@ -78,7 +78,7 @@ def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) ->
     said = stored("compare", "baseline")
     assert said.code == 0
     assert said.out.startswith(
-        "Worse: faithfulness 1.000 → 0.800, -0.200; 0 questions better, 12 worse of 12\n"
+        "Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better and 12 worse\n"
         "A: baseline; B: data.xlsx; 12 pairs\n"
     )
     assert "12 pairs: 12 by id, 0 by query" in stored("compare", "baseline", "-v").out
@@ -236,7 +236,9 @@ def test_json_and_markdown_are_written(stored: Command, tmp_path: Path) -> None:
     assert found["claims"]["faithfulness"]["kept"] == 12
     assert len(found["samples"]["faithfulness"]["worst"]) == 5
     text = (tmp_path / "new/c.md").read_text(encoding="utf-8")
-    assert text.startswith("## Worse: faithfulness 1.000 → 0.800, -0.200; 0 questions better, 12")
+    assert text.startswith(
+        "## Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better"
+    )
     assert found["names"] == ["baseline", "data.xlsx"]
     assert (found["finding"]["metric"], found["finding"]["outcome"]) == ("faithfulness", "worse")
 

@@ -41,7 +41,7 @@ def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command
     assert found["a"]["metrics"]["mrr@5"]["mean"] == 0.5
     cells = found["systems"]["metrics"]["mrr@5"]["systems"]
     assert [cell["mean"] for cell in cells] == [0.5, 1.0]
-    assert "Too few to tell: mrr@5 0.500 → 1.000, +0.500; 2 questions better" in said.err
+    assert "Too few to tell: mrr@5 0.500 → 1.000, +0.500; of 3 questions, 2 better" in said.err
     assert "1 of 3 queries are missing from a.run and count as 0; --missing skip" in said.err
     said = ragstone("rank", "--qrels", "qrels", *both, "-m", "mrr", "--missing", "skip")
     assert "1 of 3 queries are missing from a.run and are left out" in said.out

@@ -45,7 +45,7 @@ def test_more_metrics_use_the_answers_of_the_first_run(ask: Callable[..., Run]) 
     second = ask("faithfulness,abstention".split(","), on_notice=notices.append)
     assert (calls(first), calls(second)) == (2, 0)
     run_id = first.manifest.run_id
-    reused = f"2 answers of the target are those of run {run_id}, 0 minutes ago; --fresh asks"
+    reused = f"Reusing 2 answers of run {run_id} (just now); --fresh asks the target again"
     assert sum(reused in notice for notice in notices) == 1
     assert second.manifest.answers_from == run_id
     assert [row.sample for row in second.rows] == [row.sample for row in first.rows]

@@ -310,7 +310,8 @@ def test_aliases_cannot_make_a_small_file_large(write: Write) -> None:
 
 
 def test_lists_within_lists_do_not_end_the_process(write: Write) -> None:
-    assert "nested 60 deep" in problems(write("a: " + "[" * 5000))[0]
+    assert "nested 60 deep" in problems(write("a: " + "[" * 200))[0]
+    assert "nest" in problems(write("a: " + "[" * 5000))[0]  # newer libyaml refuses it first
 
 
 def test_a_large_file_is_no_rubric(write: Write) -> None:

@@ -21,7 +21,7 @@ from ragstone.types.score import Score
 MakeRun = Callable[..., Run]
 
 AT_100 = """\
-Too few to tell: faithfulness 0.500 → 0.750, +0.250; 1 question better, 1 worse of 2
+Too few to tell: faithfulness 0.500 → 0.750, +0.250; of 2 questions, 1 better and 1 worse
 The judge or its settings changed, so differences may come from the judge, not from your system.
 What changed from A (qr.xlsx) to B (new.xlsx)
 The judge or its settings changed, so differences may come from the judge, not from your system.
@@ -70,8 +70,8 @@ now supported        q2      contradicted, now supported  It flies.  why
 """
 AT_40 = """\
 Too few to tell: faithfulness 0.500 →
-0.750, +0.250; 1 question better, 1
-worse of 2
+0.750, +0.250; of 2 questions, 1 better
+and 1 worse
 The judge or its settings changed, so
 differences may come from the judge, not
 from your system.
@@ -337,7 +337,7 @@ def moved(run: Run) -> Run:
 
 
 REPORT = """\
-## Too few to tell: f1@5 1.000 → 0.500, -0.500; 0 questions better, 4 worse of 4
+## Too few to tell: f1@5 1.000 → 0.500, -0.500; of 4 questions, 0 better and 4 worse
 
 A: qr.xlsx (20260301-123005-abc123); B: qr.xlsx (b_2); 4 pairs
 

@@ -213,14 +213,10 @@ def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path
     wrong = ANSWER | {"response": "The phone weighs 300 grams."}
     run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
     name = run.manifest.run_id
-    assert next_step(run, first=True) == (
-        "inspect the samples behind the gate: "
-        f"`ragstone runs show {name} --html report.html`, or `ragstone view {name}`"
-    )
+    shows = "shows the samples behind the gate"
+    assert next_step(run, first=True) == f"`ragstone view {name}` {shows}"
     in_memory = replace(run, rows=list(run.rows))
-    assert next_step(in_memory) == (
-        "inspect the samples behind the gate: run again with --html report.html"
-    )
+    assert next_step(in_memory) == f"a run with --html report.html {shows}"
 
 
 def test_too_many_failures_go_before_a_failed_gate(tmp_path: Path) -> None:
@@ -235,8 +231,7 @@ def test_the_first_run_of_a_store_may_become_the_baseline(tmp_path: Path) -> Non
     run = stored(tmp_path, [ANSWER] * 60)
     assert next_step(run) is None
     assert next_step(run, first=True) == (
-        f"`ragstone runs tag {run.manifest.run_id} baseline` saves this run as your baseline; "
-        "after a change, run `ragstone compare baseline last`"
+        "`ragstone runs tag last baseline`; after a change, `ragstone compare baseline`"
     )
 
 

@@ -19,9 +19,20 @@ def metric_name(text: str) -> str:
     return head.lower() + comma + parameters
 
 
+def base_name(metric: str) -> str:
+    """Return the name of a metric without its parameters."""
+    return re.split("[:,@]", metric, maxsplit=1)[0]
+
+
+def cutoff_of(metric: str) -> int | None:
+    """Return the k in the name of a metric, such as 5 of `hit@5`."""
+    found = re.search(r"@(\d+)", metric)
+    return int(found[1]) if found else None
+
+
 def split_threshold(metric: str) -> tuple[str, float | None]:
     found = re.search(r",threshold=([^,]+)", metric)
-    return re.split("[:,@]", metric, maxsplit=1)[0], float(found[1]) if found else None
+    return base_name(metric), float(found[1]) if found else None
 
 
 MetricName = Annotated[str, AfterValidator(metric_name)]

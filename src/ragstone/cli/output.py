@@ -278,15 +278,16 @@ def outputs_of(
 def write_results(
     runs: Sequence[Run],
     outputs: Outputs,
-    show: Callable[[Console], None],
+    show: Callable[[Console, int], None],
     *,
     systems: "Systems | None" = None,
     **contents: object,
 ) -> None:
     """Write the files of the first run, call `show`, and print the names of the files.
 
-    `systems` replaces the run in most files, and `contents` are those of others by format. Files
-    are written first, because a reader of standard output may stop early.
+    `show` gets the number of these names. `systems` replaces the run in most files, and `contents`
+    are those of others by format. Files are written first, because a reader of standard output may
+    stop early.
     """
     files = [path for path in outputs.files.values() if path != STDOUT]
 
@@ -306,7 +307,7 @@ def write_results(
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
-            show(console)
+            show(console, len(files))
             for path in files:
                 console.print(f"wrote {path}", markup=False, soft_wrap=True)
         for line in (line for each in runs for line in report_to_github(each, os.environ)):
@@ -352,12 +353,13 @@ def finish(
         document = run.to_dict() | {"worst": worst_documents(run)}
         contents["json"] = document | {"comparison": comparison.to_dict()}
 
-    def show(console: Console) -> None:
+    def show(console: Console, below: int) -> None:
         if outputs.verbose:
             print_rows(run, console)
-        print_run(run, console, first=first, verbose=outputs.verbose)
-        for line in findings:
-            print_line(line, console)
+        below += found is not None
+        print_run(
+            *(run, console), findings=findings, below=below, first=first, verbose=outputs.verbose
+        )
 
     write_results([run], outputs, show, **contents)
     if interrupted:

@@ -75,13 +75,13 @@ async def ask_api(
                 fields = parse_fields(content, paths, stream=False)
             except (CallError, UsageError) as error:
                 tries[json.dumps(each, ensure_ascii=False)] = str(error).partition("\n")[0]
-                if isinstance(error, UsageError) or error.status in HOPELESS:
+                if isinstance(error, UsageError):
                     break
-                if error.cause is Cause.TIMEOUT:
+                if error.cause is Cause.TIMEOUT or error.status in HOPELESS:
                     break
-                continue
-            found = {field: (paths[field], fields[field]) for field in paths}
-            return _dump(described), content.decode("utf-8", "replace"), found
+            else:
+                found = {field: (paths[field], fields[field]) for field in paths}
+                return _dump(described), content.decode("utf-8", "replace"), found
     raise NoAnswerError(tries)
 
 

@@ -19,6 +19,7 @@ from ragstone.evaluation.recorder import VERSION
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results import ranking_run
+from ragstone.results.ranking_run import JUDGED, READ, UNFOUND
 from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
@@ -102,12 +103,12 @@ class RankingEvaluation:
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
-            f"read: {self.judgments.example or 'no document'}; ranked: {first or 'no document'}",
-            f"queries judged in {self.source.name}: {judged:,}; ranked: {ranked:,}; both: {both:,}",
+            f"{READ}{self.judgments.example or 'no document'}; ranked: {first or 'no document'}",
+            f"{JUDGED}{self.source.name}: {judged:,}; ranked: {ranked:,}; both: {both:,}",
         ]
         if missing:
             how = "counted as 0" if self.missing == "zero" else "left out"
-            notes.append(f"judged but not ranked: {len(missing):,}, {how} (missing={self.missing})")
+            notes.append(f"{UNFOUND}{len(missing):,}, {how} (missing={self.missing})")
         if unknown:
             notes.append(f"ranked but not judged: {len(unknown):,}, left out")
         if queries.own_ids:

@@ -161,8 +161,8 @@ def open_recorder(
             manifest = manifest.model_copy(update={"answers_from": earlier_run.id})
             assert earlier_run.finished_at is not None
             minutes = round((manifest.started_at - earlier_run.finished_at).total_seconds() / 60)
-            whose = f"those of run {earlier_run.id}, {count(minutes, 'minute')} ago"
-            again = f"{count(len(answered), 'answer')} of the target are {whose}"
+            age = f"{count(minutes, 'minute')} ago" if minutes else "just now"
+            again = f"Reusing {count(len(answered), 'answer')} of run {earlier_run.id} ({age})"
             notices.append(f"{again}; --fresh asks the target again")
     closes, resumed = store is not place, run_id is not None
     recorder = StoreRecorder(
@@ -187,7 +187,7 @@ def _find_answers(
 ) -> tuple[RunInfo | None, Mapping[int, Row]]:
     """Return the newest run that asked this target the same, and its rows without failed answers.
 
-    Runs that used the answers of another are skipped, so that these do not stay forever.
+    Runs that reused answers are skipped; otherwise the same answers could be reused forever.
     """
     for info in store.runs(limit=20):
         end, was = info.finished_at, info.manifest

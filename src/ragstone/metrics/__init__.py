@@ -1,10 +1,9 @@
 """All metrics by name, the groups, and the selection of metrics by names."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
-from ragstone._internal.fields import metric_name
+from ragstone._internal.fields import base_name, metric_name
 from ragstone.errors import UnknownNameError
 from ragstone.metrics.base import FAMILIES, Ask, Metric
 from ragstone.metrics.registry import (
@@ -65,7 +64,7 @@ def select(
     fillings = [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
     found: dict[str, Metric] = {}
     for name in map(metric_name, names):
-        bare = re.split("[@:,]", name, maxsplit=1)[0]
+        bare = base_name(name)
         members = _members(name) if name in GROUPS else [name]
         if name not in GROUPS and find(bare) is None and bare not in OTHER_NAMES:
             raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])

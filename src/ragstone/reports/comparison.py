@@ -201,8 +201,10 @@ def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def print_comparison(comparison: Comparison, console: Console, *, verbose: bool = False) -> None:
-    """Print the finding, and what it rests on in at most MAX_LINES; or with all the sections."""
+def print_comparison(
+    comparison: Comparison, console: Console, *, below: int = 0, verbose: bool = False
+) -> None:
+    """Print the finding and its reasons, with the lines `below` at most MAX_LINES; or all parts."""
     lines = list(finding_lines(comparison))
     if not verbose:
         lines += _sides(comparison)
@@ -210,7 +212,7 @@ def print_comparison(comparison: Comparison, console: Console, *, verbose: bool 
         print_line(line, console)
     if not verbose:
         texts = [printable(line.words, console).wrap(console, console.width) for line in lines]
-        _print_brief(comparison, console, MAX_LINES - sum(map(len, texts)))
+        _print_brief(comparison, console, MAX_LINES - below - sum(map(len, texts)))
         return
     for section in sections(comparison):
         console.print(printable(section.title, console, "bold underline", MAX_CELL))
@@ -237,11 +239,7 @@ def _sides(comparison: Comparison) -> Iterator[Line]:
 
 
 def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:
-    name, changes = comparison.headline.metric, comparison.metric_changes
-    drops = [
-        drop for each in comparison.sample_changes if each.metric == name for drop in each.worst
-    ]
-    drops = drops[:LISTED]
+    changes, drops = comparison.metric_changes, list(drop_lines(comparison))
     corrected = [_corrected(c.metric, c.corrected) for c in changes if c.corrected]
     most = max(1, lines - 3 - 2 * len(corrected) - len(drops) - bool(drops))
     shown = sorted(changes, key=lambda each: each.finding not in TONES)[:most]
@@ -252,13 +250,20 @@ def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:
     for line in corrected:
         print_line(line, console)
     if drops:
-        title = f"Largest drops of {name} (-v shows all the rest)"
+        title = f"Largest drops of {comparison.headline.metric} (-v shows all the rest)"
         console.print(printable(title, console, "bold", console.width))
-    for drop in drops:
+    for words in drops:
+        console.print(printable(words, console, limit=console.width))
+
+
+def drop_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the samples in which the metric of the finding fell most."""
+    name = comparison.headline.metric
+    worst = [each.worst for each in comparison.sample_changes if each.metric == name]
+    for drop in worst[0][:LISTED] if worst else ():
         nothing = " (no result)" * drop.unanswered
         words = f"{drop.id_b}: {decimal(drop.a, 3)} → {decimal(drop.b, 3)}{nothing}"
-        words += f", {drop.query}" * (drop.query != drop.id_b)
-        console.print(printable(words, console, limit=console.width))
+        yield words + f", {drop.query}" * (drop.query != drop.id_b)
 
 
 def verdict(found: Regressions) -> Line:

@@ -22,6 +22,7 @@ from typing import Generic, Literal, Self, TypeVar
 
 import xlsxwriter
 
+from ragstone._internal.fields import base_name, cutoff_of
 from ragstone._internal.files import check_writable, write_file
 from ragstone._internal.text import join_by_reason, strip_controls
 from ragstone.errors import UsageError
@@ -31,7 +32,7 @@ from ragstone.reports.format import CAUSES, NO_VALUE, cell, file_name, utf16_cut
 from ragstone.reports.tables import ClaimLine, claim_lines
 from ragstone.reports.view import Tone
 from ragstone.reports.worst import excerpt, failing, failing_claim, main_metrics
-from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
+from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.row import Row
@@ -43,10 +44,10 @@ MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000  # of all samples, which XlsxW
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27  # lines of the tallest row; the cell has the whole text
 _MAX_METRICS, _MAX_TAGGED = 15, 4  # metrics in the summary, and in its tables by tag
 _SUMMARY_WIDTHS, _CHART_LINES = (30, *[19] * 6), 13
-_OUT_OF_REACH = ("precision", "f1")  # at 1, with fewer relevant documents than k
 _BARS = {Outcome.RIGHT: "#70AD47", Outcome.WRONG: "#D9694A", Outcome.DECLINED: "#F2C14E"}
 _BAD = "#F8CBAD"
 
+SEED_GROUPS = frozenset(GROUPS) - {"all_judged"}  # the seed documents do not know it
 Form = Literal["questions", "family", "metric"]
 Value = str | int | float | bool | None
 Entry = tuple[str, Value, str]  # its name, value and look
@@ -160,20 +161,18 @@ class Page:
         self._sheet.autofilter(0, 0, last_row, last_column)
         self._sheet.repeat_rows(0)
 
-    def colour(self, run: Run, last_row: int, place: int, column: "Column[T]") -> None:
+    def shade(self, run: Run, last_row: int, place: int, column: "Column[T]") -> None:
         """Mark the words of a column, or shade scores whose metric has a range that they reach."""
         rules: list[dict[str, object]] = [
             {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self._formats[look]}
             for word, look in column.marks.items()
         ]
-        if column.metric and base_name(column.metric) not in _OUT_OF_REACH:
-            info, summary = run.metrics[column.metric], run.summary()[column.metric]
-            (low, high), seen = info.range, (summary.low, summary.high)
-            if math.isfinite(high - low) and all(v is None or low <= v <= high for v in seen):
-                first, last = (_BAD, "#FFFFFF") if info.higher_is_better else ("#FFFFFF", _BAD)
-                rule = {"type": "2_color_scale", "min_type": "num", "max_type": "num"}
-                ends = {"min_value": low, "max_value": high}
-                rules.append({**rule, **ends, "min_color": first, "max_color": last})
+        if column.metric and (ends := view.scale(run, column.metric)):
+            good_last = run.metrics[column.metric].higher_is_better
+            first, last = (_BAD, "#FFFFFF") if good_last else ("#FFFFFF", _BAD)
+            rule = {"type": "2_color_scale", "min_type": "num", "max_type": "num"}
+            numbers = {"min_value": ends[0], "max_value": ends[1]}
+            rules.append({**rule, **numbers, "min_color": first, "max_color": last})
         for rule in rules:
             self._sheet.conditional_format(1, place, last_row, place, rule)
 
@@ -181,8 +180,8 @@ class Page:
         """Draw bars from a row on: a table's counts of these outcomes, or else its means."""
         chart = self._workbook.add_chart({"type": "bar", "subtype": "stacked"})
         assert chart is not None
-        for column, colour in enumerate([_BARS[each] for each in outcomes] or ["#4472C4"], 1):
-            series: dict[str, object] = {"fill": {"color": colour}, "gap": 40}
+        for column, color in enumerate([_BARS[each] for each in outcomes] or ["#4472C4"], 1):
+            series: dict[str, object] = {"fill": {"color": color}, "gap": 40}
             series["name"] = [self._name, head, column]
             series["categories"] = [self._name, head + 1, 0, head + lines, 0]
             series["values"] = [self._name, head + 1, column, head + lines, column]
@@ -225,7 +224,7 @@ def write_workbooks(
     books, asked, cutoffs = {"evaluation": names}, set(plan.metrics), plan.cutoffs
     if output is not None:
         check_output(output)
-    elif "metrics" in plan.model_fields_set and asked <= {"all", "all_retrieval", "all_generation"}:
+    elif "metrics" in plan.model_fields_set and asked <= SEED_GROUPS:
         form, books = "family", {f"{family}_combined": list[str]() for family in FAMILIES}
         for name, info in metrics.items():
             books[f"{info.family}_combined"].append(name)
@@ -299,19 +298,17 @@ def add_summary(book: Book, run: Run, *, names: Sequence[str]) -> None:
 
 def _put_tags(page: Page, run: Run, row: int, names: Sequence[str]) -> int:
     """Put the share of bad answers and the means by tag, and return the row after them."""
-    judged = run.verdict.rows_with(*Outcome)
-    bad = run.verdict.rows_with(Outcome.WRONG, Outcome.DECLINED)
-    words = [f"{view.outcome_word(Outcome.WRONG, run.verdict)} or declined"] * bool(judged)
-    looks = "name", "count", *["percent" for _ in words], *["short" for _ in names]
     for by_tag in run.slices:
+        shares = [
+            bad / all_ if all_ else None for bad, all_ in view.bad_by_value(run, by_tag["tag"])
+        ]
+        words = [f"{view.outcome_word(Outcome.WRONG, run.verdict)} or declined"] * bool(shares)
+        looks = "name", "count", *["percent" for _ in words], *["short" for _ in names]
         page.head(row, (by_tag["tag"], "Questions", *words, *names))
-        rows = run.counts.rows_by_value(by_tag["tag"])
-        for each, (value, chosen) in zip(by_tag["values"], rows, strict=True):
+        for place, each in enumerate(by_tag["values"]):
             row += 1
-            among = judged.intersection(run.counts.places[chosen].tolist())
-            shares = [len(among & bad) / len(among) if among else None for _ in words]
             means = [each["metrics"][name]["mean"] for name in names]
-            page.put_line(row, (value, each["n"], *shares, *means), looks)
+            page.put_line(row, (each["value"], each["n"], *shares[place:][:1], *means), looks)
         row += 2
     return row
 
@@ -350,8 +347,7 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
 
 
 def cutoff(run: Run, name: str) -> int:
-    match = re.search(r"@(\d+)", name)
-    return int(match[1]) if match else max(run.manifest.plan.cutoffs)
+    return cutoff_of(name) or max(run.manifest.plan.cutoffs)
 
 
 @dataclass(frozen=True)
@@ -408,7 +404,7 @@ def add_list(
     last = max(shown, 1)
     page.make_list(last, len(columns) - 1)
     for place, column in enumerate(columns):
-        page.colour(run, last, place, column)
+        page.shade(run, last, place, column)
     return page, last
 
 

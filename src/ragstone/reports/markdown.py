@@ -5,17 +5,15 @@ No text from outside is markup or a link, or notifies anyone.
 
 import re
 import secrets
-import sys
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
 
-from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
 from ragstone.errors import InputError, RagstoneError
 from ragstone.reports import view
-from ragstone.reports.tables import STDOUT
+from ragstone.reports.tables import write_output
 from ragstone.reports.view import Grid, Line, Tone
 from ragstone.results.run import Run
 
@@ -38,11 +36,7 @@ _BREAK = r"\g<0>&#8203;"  # a zero-width space: forges find references in the sh
 
 
 def write_markdown(content: Run | str, path: Path) -> None:
-    text = content if isinstance(content, str) else run_as_markdown(content)
-    if path == STDOUT:
-        sys.stdout.write(text)
-    else:
-        write_text(path, text)
+    write_output(content if isinstance(content, str) else run_as_markdown(content), path)
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:

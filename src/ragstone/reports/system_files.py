@@ -3,15 +3,16 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 
 from ragstone._internal.files import write_file
-from ragstone.reports.comparison import finding_lines
-from ragstone.reports.excel import MAX_CELLS, MAX_COLUMNS, MAX_ROWS, SAMPLES_SHEET, Book, Value
+from ragstone.reports import excel
+from ragstone.reports.comparison import difference_grid, drop_lines, finding_lines
+from ragstone.reports.excel import SAMPLES_SHEET, Book, Value
 from ragstone.reports.html.page import curves, write_page
 from ragstone.reports.systems import lines, notes
 from ragstone.reports.tables import Cell, Column, Table, batches, write_table
@@ -20,7 +21,13 @@ from ragstone.results.systems import LETTERS, Systems
 
 def write_html(systems: Systems, path: Path) -> None:
     heads, *rows = lines(systems, Markup("<strong>{}</strong>"), Markup("<sup>{}</sup>"))
-    findings = [(each.names[1], [*finding_lines(each)]) for each in systems.against_first]
+    findings = [
+        (
+            *(each.names[1], list(finding_lines(each))),
+            *(difference_grid(each.metric_changes), list(drop_lines(each))),
+        )
+        for each in systems.against_first
+    ]
     context = {"heads": heads, "rows": rows, "names": systems.names, "notes": [*notes(systems)]}
     context |= {"charts": list(curves(*systems.runs)), "findings": findings}
     write_file(path, lambda part: write_page(part, "systems.html", **context))
@@ -43,17 +50,13 @@ def _fill_workbook(systems: Systems, path: Path) -> None:
         for place, words in enumerate(notes(systems), start=len(systems.names) + 2):
             page.spread(place, 0, words)
 
-        rows = rows_table(systems)
-        names = [column.name for column in rows.columns][:MAX_COLUMNS]
-        looks = ("text", "text", *["score"] * (len(names) - 2))
-        page = book.page(SAMPLES_SHEET, (24, 40, *[18] * (len(names) - 2)))
-        page.head(0, names)
-        most, last = min(MAX_ROWS - 2, MAX_CELLS // len(names)), 0
-        for last, line in enumerate(islice(rows.lines, most), start=1):
-            page.put_line(last, line[: len(names)], looks)
-        page.make_list(max(last, 1), len(names) - 1)
-        if last == most or len(names) < len(rows.columns):
-            page.put(last + 1, 0, "The rest does not fit in this sheet; use --rows FILE")
+        rows, first = rows_table(systems), systems.runs[0]
+        columns = [
+            excel.Column[Sequence[Cell]](column.name, width, itemgetter(place), look)
+            for place, column in enumerate(rows.columns)
+            for width, look in [(30, "text") if place < 2 else (18, "score")]
+        ]
+        excel.add_list(book, first, columns, rows.lines, len(first.rows), sheet=SAMPLES_SHEET)
 
 
 def write_rows(systems: Systems, path: Path) -> None:

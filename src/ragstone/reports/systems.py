@@ -14,14 +14,14 @@ from ragstone._internal.text import count, one_line
 from ragstone.reports import markdown
 from ragstone.reports.comparison import doubts, finding_lines, print_comparison
 from ragstone.reports.format import NO_VALUE
+from ragstone.reports.tables import write_output
 from ragstone.reports.terminal import print_grid, print_line, ranking_lines
 from ragstone.reports.view import Grid, GridRow, Line
-from ragstone.results.ranking_run import SKIPPED, UNRANKED
+from ragstone.results.ranking_run import NOTES, SKIPPED, UNRANKED
 from ragstone.results.systems import LETTERS, Cell, Systems
 
 MAX_NAME = 32  # characters of a system's name on a terminal
 TABLES, MANY = 2, 5  # tables below each other on a terminal; for more systems, one
-USUAL = "read: ", "queries judged in", "judged but not ranked"  # notes that the table replaces
 SUPERSCRIPTS = str.maketrans(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 MISSING = {SKIPPED: "are left out", UNRANKED: "count as 0; --missing skip leaves them out"}
 
@@ -87,7 +87,7 @@ def print_systems(systems: Systems, console: Console, *, verbose: bool = False) 
     below = [Line(f"* = best. {first}"), *map(Line, more)]
     for name, run in zip(systems.names, systems.runs, strict=True):
         if run.columns is not None:
-            usual = [note for note in run.manifest.source.notes if not note.startswith(USUAL)]
+            usual = [note for note in run.manifest.source.notes if not note.startswith(NOTES)]
             own = *map(Line, usual), *ranking_lines(run)
             below += (replace(line, words=f"{name}: {line.words}") for line in own)
     if len(rows) == 2 and not verbose:
@@ -109,7 +109,7 @@ def write_markdown(systems: Systems, path: Path) -> None:
     blocks = [f"## {markdown.escape(found[0].words)}", *map(markdown.part_as_markdown, found[1:])]
     blocks.append(markdown.markdown_table(heads, rows, figures=heads[2:]))
     blocks += map(markdown.paragraph, notes(systems))
-    markdown.write_markdown("\n\n".join(blocks) + "\n", path)
+    write_output("\n\n".join(blocks) + "\n", path)
 
 
 def write_latex(systems: Systems, path: Path) -> None:
@@ -119,7 +119,7 @@ def write_latex(systems: Systems, path: Path) -> None:
     begin = rf"\begin{{tabular}}{{ll{'r' * len(heads[2:])}}}"
     comments = (f"% {one_line(words)}" for words in notes(systems))
     text = [*comments, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    markdown.write_markdown("\n".join([*text, r"\end{tabular}", ""]), path)
+    write_output("\n".join([*text, r"\end{tabular}", ""]), path)
 
 
 def latex(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TextIO
 
-from ragstone._internal.files import write_file
+from ragstone._internal.files import write_file, write_text
 from ragstone._internal.text import MARK, one_line, strip_controls
 from ragstone.datasets.frames import Typed, frame_in, library_of
 from ragstone.errors import Cause, UsageError
@@ -28,6 +28,15 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 STDOUT = Path("-")  # standard output; other files are written completely or not at all
+
+
+def write_output(text: str, path: Path) -> None:
+    """Write a text to a file, or to standard output."""
+    if path == STDOUT:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
+
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")

@@ -40,7 +40,7 @@ from ragstone.types.score import State
 if TYPE_CHECKING:  # a run without a store does not import one
     from ragstone.store import RunInfo
 
-MAX_LINES, LEAST_METRICS = 23, 4  # of a run at 80 columns; names of written files follow
+MAX_LINES, LEAST_METRICS = 25, 4  # of a run at 80 columns
 PROSE_WIDTH = 24  # least width of a column with long texts
 MAX_CELL = 200
 NAME_LIMITS = (30, 20, 12)  # of a data set, target or judge in the list, tried until the line fits
@@ -123,12 +123,22 @@ def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=soft_wrap)
 
 
-def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool = False) -> None:
-    """Print the verdict, the metrics, the worst samples and what to do next, in MAX_LINES lines.
+def print_run(
+    run: Run,
+    console: Console,
+    *,
+    findings: Iterable[Line] = (),
+    below: int = 0,
+    first: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Print the findings, verdict, metrics, worst samples and next step: MAX_LINES with `below`.
 
     With `verbose`, what the numbers were made from follows.
     """
-    top: list[RenderableType] = []
+    top: list[RenderableType] = [
+        printable(line.words, console, STYLES[line.tone], limit=1000) for line in findings
+    ]
     for line in view.headline(run):
         label = f"{line.label}: " if line.label else ""
         style = STYLES[line.tone] or ("dim" if line.label else "bold")
@@ -141,7 +151,7 @@ def print_run(run: Run, console: Console, *, first: bool = False, verbose: bool 
         tail = ["", printable(f"Next: {advice}", console, "bold")]
     worst, why = _worst_lines(run, console), _worst_lines(run, console, why=True)
     metrics = list(view.metric_lines(run))
-    room = MAX_LINES - _height([*top, *end, *worst, *tail], console) - 1
+    room = MAX_LINES - below - _height([*top, *end, *worst, *tail], console) - 1
     if room - len(metrics) >= len(why) - len(worst):
         worst = why
     if len(metrics) > max(room, LEAST_METRICS):
@@ -430,18 +440,13 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
         return failures
     if any(gate.passed is False for gate in run.gates()):
-        how = "run again with --html report.html"
-        if run.stored:
-            how = f"`ragstone runs show {name} --html report.html`, or `ragstone view {name}`"
-        return f"inspect the samples behind the gate: {how}"
+        how = f"`ragstone view {name}`" if run.stored else "a run with --html report.html"
+        return f"{how} shows the samples behind the gate"
     if advice := failures or _sample_size_advice(run):
         return advice
-    if not (first and run.stored):
+    if not (first and run.stored) or len(run.rows) < FEW:
         return None
-    return (
-        f"`ragstone runs tag {name} baseline` saves this run as your baseline; "
-        "after a change, run `ragstone compare baseline last`"
-    )
+    return "`ragstone runs tag last baseline`; after a change, `ragstone compare baseline`"
 
 
 def _failure_advice(run: Run) -> str | None:

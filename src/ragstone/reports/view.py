@@ -1,7 +1,6 @@
 """What a run states, and in which words: lines and grids, from which every report is written."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import cast
 
 from rich.text import Text
 
+from ragstone._internal.fields import base_name
 from ragstone._internal.text import count, join_by_reason
 from ragstone.metrics import catalogue
 from ragstone.reports.format import (
@@ -24,7 +24,7 @@ from ragstone.reports.format import (
 from ragstone.reports.worst import checked_metrics, focus_metric, threshold_metrics, worst_samples
 from ragstone.results.grouping import Grouping
 from ragstone.results.judge_test import load_test
-from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome, base_name
+from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome
 from ragstone.results.run import Run
 from ragstone.results.verdict import Cell, Verdict, percent
 from ragstone.types.claim import ClaimIssue
@@ -217,7 +217,7 @@ def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | No
 
 
 def scale(run: Run, name: str) -> tuple[float, float] | None:
-    """Return a metric's range if it shows how good a score is, for bars and colours; else None.
+    """Return a metric's range if it shows how good a score is, for bars and colors; else None.
 
     Some metrics cannot reach 1 with few relevant documents. A score outside the range shows that
     the metric's author did not declare it.
@@ -246,7 +246,7 @@ def metric_lines(run: Run) -> Iterator[GridRow]:
         notes += [f"{each.failed:,} failed"] * bool(each.failed)
         notes += [f"{each.flagged:,} imputed"] * bool(each.flagged)
         notes += [] if run.metrics[name].higher_is_better else ["lower is better"]
-        words = " to ".join(map(brief, ends)) if ends else ""
+        words = "{:.2f} to {:.2f}".format(*ends) if ends else ""
         value = NO_VALUE if mean is None else brief(mean)
         tone = Tone.BAD if each.failed or each.mean is None else Tone.PLAIN
         yield GridRow((name, value, words, ", ".join(notes)), tone)
@@ -375,6 +375,18 @@ def worst(run: Run) -> Iterator[Grid]:
         yield Grid(heads, tuple(rows), frozenset({"score"}), frozenset({"query", "why"}))
 
 
+def bad_by_value(run: Run, tag: str) -> list[tuple[int, int]]:
+    """Return how many answers are wrong or declined, of how many judged, for each value of a tag.
+
+    The values are those of `run.slices`; empty if no answer was judged.
+    """
+    judged = run.verdict.rows_with(*Outcome)
+    bad = run.verdict.rows_with(Outcome.WRONG, Outcome.DECLINED)
+    rows = run.counts.rows_by_value(tag) if judged else ()
+    among = [judged.intersection(run.counts.places[chosen].tolist()) for _, chosen in rows]
+    return [(len(each & bad), len(each)) for each in among]
+
+
 def slices(run: Run) -> Iterator[Grid]:
     """Return a grid for each tag; its first head is the tag."""
     figures = ("mean", "95% interval", "scored", "undefined", "failed")
@@ -419,7 +431,7 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
     not_run = {
         name: why
         for name, why in manifest.not_run.items()
-        if (metric := known.get(re.split("[@:,]", name)[0])) is None or metric.family not in others
+        if (metric := known.get(base_name(name))) is None or metric.family not in others
     }
     for words in join_by_reason(not_run):
         yield Line(words, label="Not run")

@@ -293,11 +293,12 @@ class Comparison:
     claims: tuple[ClaimChanges, ...]
     scores: Mapping[str, PairedScores] = field(compare=False)
     tests: Sequence[Test] = field(compare=False, default=())
+    main: str | None = None  # the metric of B's verdict
 
     @cached_property
     def headline(self) -> Headline:
         """The finding in one sentence, for the metric that matters most."""
-        return paired.headline_of(self.metric_changes, self.names)
+        return paired.headline_of(self.metric_changes, self.names, self.main)
 
     def __repr__(self) -> str:
         pairs = count(len(self.pairing.pairs), "pair")
@@ -374,10 +375,12 @@ def compare(
     tag that groups rows; `id` groups none. By default, pairs that share a query, contexts or a
     source in either run are grouped. `top` is the number of samples and claims to list of each
     kind. Each run is read once from end to end, and then the listed rows; `columns` are those
-    of `metrics`, if the runs were read before. `names` are those of the runs.
+    of the chosen metrics, if the runs were read before. `names` are those of the runs.
     """
     chosen = shared = [name for name in b.metrics if name in a.metrics]
-    if metrics:
+    if columns:
+        chosen = [*columns[0].metrics]
+    elif metrics:
         chosen = choose_metrics(metrics, shared, "metric of both runs")
     made = columns or [paired.Columns(run, chosen, cluster=cluster) for run in (a, b)]
     columns_a, columns_b = made
@@ -434,6 +437,7 @@ def compare(
         claims=tuple(claims),
         scores=scores_by_metric,
         tests=tested,
+        main=b.verdict.metric,
     )
 
 

@@ -1,6 +1,5 @@
 """The outcome of each row: whether its answer is right, and whether what it needed was found."""
 
-import re
 from array import array
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -8,6 +7,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.fields import base_name, cutoff_of
 from ragstone.types.claim import Label
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -17,7 +17,6 @@ BY_REFERENCE = ("answer_correctness", "claim_recall", "claim_precision", "exact_
 """The metrics that compare an answer with its reference; the first that ran decides."""
 BY_CONTEXTS = "faithfulness"  # decides if none of them ran
 MIN_SHARE = 0.5  # of the reference's claims, in an answer that is right
-_CUTOFF = re.compile(r"@(\d+)")
 
 
 class Outcome(StrEnum):
@@ -39,10 +38,6 @@ class Found(StrEnum):
 
 OUTCOMES, FOUND = tuple(Outcome), tuple(Found)  # in arrays, each is its index
 Codes = NDArray[np.int8]
-
-
-def base_name(metric: str) -> str:
-    return re.split("[@:,]", metric, maxsplit=1)[0]
 
 
 def deciding_metrics(names: Iterable[str]) -> list[str]:
@@ -130,7 +125,7 @@ class Outcomes:
 
     def __init__(self, metrics: Iterable[str]) -> None:
         names = list(metrics)
-        depths = [int(match[1]) for name in names if (match := _CUTOFF.search(name))]
+        depths = [k for name in names if (k := cutoff_of(name)) is not None]
         self.depth = max(depths, default=None)
         self._by_metric = {name: array("b") for name in deciding_metrics(names)}
         self._by_ids, self._by_claims = array("b"), array("b")

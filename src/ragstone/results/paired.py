@@ -210,7 +210,8 @@ class PairedScores:
 
     @property
     def key(self) -> bytes:
-        return blake2b(b"".join(x.tobytes() for x in (self.places, self.a, self.b))).digest()
+        values = (x.round(12) + 0.0 for x in (self.a, self.b))  # equal but for rounding
+        return blake2b(b"".join(x.tobytes() for x in (self.places, *values))).digest()
 
 
 class Finding(StrEnum):
@@ -417,17 +418,20 @@ class Headline(NamedTuple):
     others: Sequence[str] = ()
 
 
-def headline_of(changes: Sequence[MetricChange], names: Sequence[str]) -> Headline:
+def headline_of(
+    changes: Sequence[MetricChange], names: Sequence[str], main: str | None = None
+) -> Headline:
     """Return the finding of runs with these names.
 
     A significant difference comes first: one of answers before one of missing answers, and a loss
-    before a gain. Without any, it is the first metric that is judged, or the first of all.
+    before a gain. Among equals it is the `main` metric, one that is judged, or the first of all.
     """
     shown = Finding.BETTER, Finding.WORSE
 
     def order(change: MetricChange) -> tuple[bool, ...]:
-        found = change.finding
-        return found not in shown, change.from_empty, found is not Finding.WORSE, not change.judged
+        found, is_main = change.finding, change.metric == main
+        significance = found not in shown, change.from_empty, found is not Finding.WORSE
+        return *significance, not is_main, not change.judged
 
     scored = sorted((each for each in changes if each.difference is not None), key=order)
     if not scored:
@@ -454,7 +458,7 @@ def _sentence(change: MetricChange, names: Sequence[str]) -> str:
     if change.interval:
         words += " ({:+.3f} to {:+.3f})".format(*change.interval)
     words += "" if change.higher_is_better else ", lower is better"
-    words += f"; {counted(wins, 'question')} better, {losses:,} worse of {change.n:,}"
+    words += f"; of {counted(change.n, 'question')}, {wins:,} better and {losses:,} worse"
     if change.from_empty:
         sides = " or ".join(n for n, empty in zip(names, change.empty, strict=True) if empty)
         words += f", all {wins + losses:,} without an answer or a ranking in {sides}"

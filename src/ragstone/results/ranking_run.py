@@ -20,6 +20,7 @@ NOT_JUDGED = "the relevant documents for this query are unknown"
 REASONS = (NOT_RANKED, NOT_JUDGED)  # why a query has no scores
 COUNTED, SKIPPED, UNKNOWN = range(3)  # of `why`: has scores, or the number of the reason
 UNRANKED = 3  # of `why`: not in the ranking, and scored as if it had found nothing
+NOTES = READ, JUDGED, UNFOUND = "read: ", "queries judged in ", "judged but not ranked: "
 BLOCK = 10_000  # queries; a store reads one block to show one of its rows
 
 

@@ -107,7 +107,6 @@ def side_by_side(
     for a, b in combinations(range(len(runs)), 2):
         found = comparison.compare(
             *(runs[a], runs[b]),
-            metrics=shared,
             cluster=cluster,
             top=0 if a else top,
             names=(shown[a], shown[b]),

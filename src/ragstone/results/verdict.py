@@ -12,6 +12,7 @@ from itertools import chain, product
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.fields import base_name, cutoff_of
 from ragstone._internal.text import count
 from ragstone.results.outcomes import (
     BY_CONTEXTS,
@@ -19,7 +20,7 @@ from ragstone.results.outcomes import (
     OUTCOMES,
     Found,
     Outcome,
-    base_name,
+    deciding_metrics,
     found_by_claims,
     found_by_ids,
     outcome,
@@ -92,7 +93,7 @@ class Verdict:
 
     def outcome_of(self, row: Row) -> tuple[Outcome, Found] | None:
         """Return a row's outcome and whether its documents were found; None without answers."""
-        if not self.cells or self.metric is None or self.metric not in row.scores:
+        if self.metric not in deciding_metrics(row.scores):
             return None
         found = found_by_ids(row.sample, self.depth) if self.by_ids else Found.UNKNOWN
         found = found_by_claims(row) if found is Found.UNKNOWN else found
@@ -141,10 +142,9 @@ def _listed(counts: dict[str, int]) -> str:
 def _of_rankings(counts: RunSummaryBuilder, *, independent: bool) -> Verdict:
     found: list[tuple[int, int, str]] = []
     for name in counts.scores:
-        head, _, rest = name.partition("@")
-        k = rest.partition(",")[0]
-        if head in RETRIEVAL and k.isdecimal() and counts.scores[name].summary().scored:
-            found.append((-int(k), RETRIEVAL.index(head), name))
+        k, head = cutoff_of(name), base_name(name)
+        if head in RETRIEVAL and k is not None and counts.scores[name].summary().scored:
+            found.append((-k, RETRIEVAL.index(head), name))
     if not found:
         return Verdict("", rows=counts.rows)
     k, _, name = min(found)
@@ -197,7 +197,8 @@ class _Answers:
                 rows=tuple(self.places[flags].tolist()),
             )
             for kind, result in product(FOUND, OUTCOMES[:-1])
-            if (flags := self._are(kind, result)).any() or kind is not Found.UNKNOWN
+            if self._are(kind).any()
+            for flags in [self._are(kind, result)]
         ]
         return Verdict(
             sentence=self._sentence(),
@@ -208,7 +209,7 @@ class _Answers:
             bad=int(self.bad.sum()),
             interval=_share(self.bad, self.groups),
             cells=tuple(cells),
-            by_ids=not self.ids_differ,
+            by_ids=self.outcomes.ids_known and not self.ids_differ,
             depth=self.outcomes.depth,
         )
 

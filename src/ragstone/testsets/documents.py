@@ -34,7 +34,7 @@ from ragstone.datasets.table import OLE, ZIP, File, Record
 from ragstone.datasets.values import Plain, normalize_cell
 from ragstone.datasets.values import text as cell_text
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.judges.offline.words import split_forms, stem
+from ragstone.judges.offline.words import split_forms, stems
 
 CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
 LONGEST_PIECE = 8  # characters of a sentence, per word of a chunk, from which the sentence is cut
@@ -471,11 +471,6 @@ def _sections(text: str) -> Iterator[tuple[int, int, str]]:
             filled = True
         here += len(line)
     yield start, len(text), " > ".join(name for _, name in path)
-
-
-def stems(text: str) -> list[str]:
-    """Return the stems of a text's words in order; pairs of characters of text without spaces."""
-    return [stem(form) for form in split_forms(text)]
 
 
 class ChunkIndex:

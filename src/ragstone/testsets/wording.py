@@ -16,8 +16,9 @@ from ragstone.judges.offline.words import (
     split_forms,
     split_words,
     stem,
+    stems,
 )
-from ragstone.testsets.documents import ChunkIndex, stems
+from ragstone.testsets.documents import ChunkIndex
 from ragstone.types.sample import Sample
 
 ALIKE = 0.8  # share of the words with a topic of two near duplicates that both have, at least

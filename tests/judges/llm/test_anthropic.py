@@ -111,7 +111,7 @@ async def test_a_model_without_json_output_or_temperature_is_asked_without(fault
     assert not sent.keys() & {"temperature", "output_config"}
     assert json.loads(completion.text) == json.loads(WRITTEN)
     assert (completion.thinks, completion.truncated, completion.usage.calls) == (True, False, 3)
-    assert "its requests have no schema and no temperature" in caplog.text
+    assert "it now gets a tool instead of a JSON schema and no temperature" in caplog.text
 
 
 async def test_retry_after_is_obeyed_and_the_tries_are_told(faulty, behave):

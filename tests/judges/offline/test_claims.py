@@ -1,7 +1,10 @@
+import re
+
 from tests.cases import each_case
 
 from ragstone.judges.offline.claims import extract_claims, remove_mentions
 from ragstone.judges.offline.judge import verify_claims
+from ragstone.judges.offline.words import word_lists
 from ragstone.types.claim import Label
 
 
@@ -226,6 +229,12 @@ def test_mentions_are_removed_in_other_languages(claim, rest):
 )
 def test_other_uses_of_these_words_stay(claim):
     assert remove_mentions(claim) == claim
+
+
+def test_every_noun_of_a_source_is_a_mention() -> None:
+    for pattern in "|".join(word_lists()["source_nouns"]).split("|"):
+        noun = re.sub(r".\?|\\w\*", "", pattern)
+        assert remove_mentions(f"The provided {noun} states that it is red") == " it is red", noun
 
 
 @each_case("piece", ["the provided ", "passage 1, 2 and ", "(see ", "according to ", "[1, "])

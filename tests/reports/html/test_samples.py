@@ -40,7 +40,7 @@ def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
     assert [(each["place"], each["outcome"], each["found"]) for each in listed] == [
         (place, "wrong", "found") for place in (3, 8)
     ]
-    assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == [3, 8]
+    assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == (3, 8)
 
 
 def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:

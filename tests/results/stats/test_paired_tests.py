@@ -55,6 +55,11 @@ def test_the_tests_know_neither_order_nor_direction(given_: list[float], random:
     mixed = random.sample(given_, len(given_))
     turned = [-d for d in given_]
     assert sign_flip(given_).p == sign_flip(mixed).p == sign_flip(turned).p
+    clusters = list(range(1, len(given_) // 2 + 1)) * 2 + [0] * (len(given_) % 2)
+    ends = sign_flip(given_, clusters=clusters).interval()
+    other = sign_flip(turned, clusters=clusters).interval()
+    assert (ends is None) == (other is None)
+    assert not (ends and other) or (-other[1], -other[0]) == pytest.approx(ends, abs=1e-9)
 
 
 @given(differences)

@@ -105,11 +105,12 @@ def command(**given: Any) -> None:
             (one,), (regressions,) = systems.against_first, found.values()
             contents = {"json": documents[0], "markdown": as_markdown(one, regressions)}
 
-        def show(console: Console) -> None:
+        def show(console: Console, below: int) -> None:
+            verbose, below = given["verbose"], below + bool(limits)
             if len(ids) > 2:
-                print_systems(systems, console, verbose=given["verbose"])
+                print_systems(systems, console, verbose=verbose)
             else:
-                print_comparison(systems.comparisons[0, 1], console, verbose=given["verbose"])
+                print_comparison(systems.comparisons[0, 1], console, below=below, verbose=verbose)
 
         output.write_results((), outputs, show, systems=systems, **contents)
     output.print_verdicts(found, outputs.console)

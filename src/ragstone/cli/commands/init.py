@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefinedType
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.secrets import tells_secret
-from ragstone._internal.text import join_by_reason, public_url, quoted
+from ragstone._internal.text import count, join_by_reason, public_url, quoted
 from ragstone.cli import TOO_MUCH_FAILED, options, say
 from ragstone.cli.options import Given, option
 from ragstone.errors import UsageError
@@ -58,8 +58,8 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
     --target, it is questions.csv, and rag_api.yaml describes the calls to the API. With --ask, one
     question is sent to that URL, and the file describes where the answer and the contexts are in
     its reply; without --body, the usual names of a question are tried. Existing files are never
-    replaced, except the generated schema for editors in .ragstone. The command that is printed
-    last works without changes, but the API of --target without --ask is only an example.
+    replaced, except the generated schema for editors in .ragstone. The command printed last runs
+    as it is, unless you used --target without --ask: then edit rag_api.yaml first.
 
     \b
     ragstone init
@@ -130,7 +130,9 @@ def _describe_api(url: str, query: str, given: Given) -> str:
         sys.exit(TOO_MUCH_FAILED)
     click.echo(f"The API replied: {quoted(reply, 600)}\n")
     for field, (path, value) in found.items():
-        seen = value if isinstance(value, str) else f"{len(value)}, the first is {value[0]}"
+        seen = value
+        if not isinstance(value, str):
+            seen = f"{count(len(value), 'context')}, the first: {value[0].text}"
         click.echo(f"{field:9} {path}\n{'':9} {quoted(seen)}")
     if "contexts" not in found:
         click.echo(f"contexts  no list of texts in the reply; add a path to {API} if it has one")

@@ -210,7 +210,7 @@ def _finish(
         document = {"a": systems.runs[0].to_dict(), **first, "more": more}
         contents["json"] = {**document, "systems": systems.to_dict()}
 
-    def show(console: Console) -> None:
+    def show(console: Console, _: int) -> None:
         for run in evaluated:
             if outputs.verbose:
                 print_rows(run, console)

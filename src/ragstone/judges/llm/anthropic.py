@@ -13,7 +13,13 @@ from ragstone._internal.concurrency import parse
 from ragstone._internal.http import HttpReply
 from ragstone.errors import CallError
 from ragstone.judges.llm.model import FILTERED, Completion, ModelPrompt, unbounded
-from ragstone.judges.llm.openai import Count, OpenAICompatibleModel, Provider, error_text
+from ragstone.judges.llm.openai import (
+    Count,
+    OpenAICompatibleModel,
+    Provider,
+    error_text,
+    refuse_long,
+)
 from ragstone.types.reply import Usage
 
 ANTHROPIC = Provider(
@@ -24,6 +30,9 @@ _REFUSABLE = {  # part of a request -> the words of a refusal; a tool replaces t
     "temperature": re.compile("temperature", re.IGNORECASE),
     "schema": re.compile("output.?(?:config|format)|structured|schema", re.IGNORECASE),
 }
+
+
+_INSTEAD = {"schema": "a tool instead of a JSON schema", "temperature": "no temperature"}
 
 
 class _Block(BaseModel):
@@ -63,6 +72,7 @@ class AnthropicModel(OpenAICompatibleModel):
                 reply = await self._send("messages", body, prompt.tokens)
             except CallError as error:
                 spent += error.tries
+                refuse_long(error, spent)
                 said = error_text(error.body) if error.status == 400 else ""
                 part = next((name for name, words in _REFUSABLE.items() if words.search(said)), "")
                 if not part or part in refused:
@@ -71,9 +81,8 @@ class AnthropicModel(OpenAICompatibleModel):
                 refused |= {part}
                 continue
             if refused - self._refused:
-                _log.warning(
-                    "%s: its requests have no %s", self.name, " and no ".join(sorted(refused))
-                )
+                changes = " and ".join(_INSTEAD[part] for part in sorted(refused))
+                _log.warning("%s refused the usual request; it now gets %s", self.name, changes)
                 self._refused |= refused
             return await parse(reply.content, partial(self._message, reply, spent + reply.tries))
 

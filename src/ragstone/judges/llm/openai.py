@@ -388,6 +388,15 @@ class Dialect:
         return " and ".join(found)
 
 
+def refuse_long(error: CallError, spent: int) -> None:
+    """Raise that a prompt is longer than the model's window, if the server refused it for that."""
+    said = error_text(error.body) or str(error)
+    is_long = error.status in _TOO_LARGE and _TOO_LONG.search(said)
+    if is_long and "max_tokens" not in said and "max_completion_tokens" not in said:
+        longer = f"{error}: {_NARROW.format(window='its size')}"
+        raise CallError(Cause.TRUNCATED, longer, tries=spent) from None
+
+
 class OpenAICompatibleModel(Model, Embedder):
     def __init__(
         self,
@@ -453,10 +462,7 @@ class OpenAICompatibleModel(Model, Embedder):
                 if error.status == 400 and _INVALID_JSON in error.body:
                     failed = f"the server found that the model's JSON is invalid: {error}"
                     raise CallError(Cause.MALFORMED, failed, tries=spent) from None
-                is_long = error.status in _TOO_LARGE and _TOO_LONG.search(said)
-                if is_long and "max_tokens" not in said and "max_completion_tokens" not in said:
-                    longer = f"{error}: {_NARROW.format(window='its size')}"
-                    raise CallError(Cause.TRUNCATED, longer, tries=spent) from None
+                refuse_long(error, spent)
                 refused.add(dialect)
                 simpler = dialect.simpler(said) if error.status in _REFUSING else None
                 if simpler is None or simpler in refused:

@@ -14,7 +14,7 @@ from ragstone.types.claim import Claim
 MAX_OPENING = 400
 _CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"  # [doc-7]
 _SIGNS = (  # every mention in ASCII has one of these
-    "[ ( passag cont dokument document quelle source abschnitt excerpt extrait snippet chunk "
+    "[ ( passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
     "result fuente pasaje fragmento fonti fonte bran trecho"
 ).split()
 _DIGIT = re.compile(r"(?<!\[)(?<!\[\d)(?<!\[\d\d)\d")

@@ -30,7 +30,7 @@ def _read(text: str) -> Sequence[tuple[Sentence, Sequence[str]]]:
     if _JSON.match(text):
         facts = [fact for fact in _FACT.finditer(text) if fact[1] not in ("false", "null", '""')]
         sentences = [Sentence(_CAPITAL.sub(" ", fact[0]), *fact.span()) for fact in facts]
-    return [(each, [stem(form) for form in words.split_forms(each.text)]) for each in sentences]
+    return [(each, words.stems(each.text)) for each in sentences]
 
 
 _read_cached = lru_cache(maxsize=64)(_read)

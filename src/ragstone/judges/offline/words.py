@@ -99,6 +99,11 @@ def stem(form: str) -> str:
     return form.removesuffix("e")[:MAX_STEM] if len(form) > 3 else form
 
 
+def stems(text: str) -> list[str]:
+    """Return the stems of a text's words in order; pairs of characters of text without spaces."""
+    return [stem(form) for form in split_forms(text)]
+
+
 def read_file(name: str) -> str:
     return files("ragstone.judges.offline").joinpath(name).read_text("utf-8")
 

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: colours come from the style sheet, and the figures are also in words."""
+"""Charts as inline SVG: colors come from the style sheet, and the figures are also in words."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ragstone.results.stats.intervals import Share, proportion_interval
 WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
 GAUGE = 72.0  # the width of a gauge
 MAX_NAME = 60  # characters of the name of a metric in a title
-COLOURS = 6  # of the curves in a chart
+COLORS = 6  # of the curves in a chart
 _GAP, _MIN_HEIGHT = 2.0, 1.5  # of bars
 
 Ends = Sequence[float | None]  # the ends of a range; None or infinite where it is open
@@ -221,7 +221,7 @@ class Point(NamedTuple):
 
 
 def lines(curves: Mapping[str, Sequence[Point]], ends: Ends, *, title: str) -> Markup:
-    """Draw curves by name: one with its intervals, or several in colours, on an axis they fill."""
+    """Draw curves by name: one with its intervals, or several in colors, on an axis they fill."""
     several, height = len(curves) > 1, HEIGHT * (2 if len(curves) > 1 else 1)
     points = [point for curve in curves.values() for point in curve]
     shown = [value for point in points for value in (point.mean, *(point.interval or ()))]
@@ -235,24 +235,26 @@ def lines(curves: Mapping[str, Sequence[Point]], ends: Ends, *, title: str) -> M
         return round(bottom - position(value, low, high, height), 2)
 
     svg.add("line", "axis", x1=left, x2=WIDTH, y1=bottom, y2=bottom)
+    labels = sorted({point.label for point in points}, key=lambda label: (len(label), label))
+    step = (WIDTH - left - 10) / max(len(labels) - 1, 1)
+    across = {label: round(left + number * step, 2) for number, label in enumerate(labels)}
+    for label in labels if len(labels) <= 8 else labels[::4]:
+        svg.write(label, across[label], bottom + 14, "middle")
     for place, (name, points) in enumerate(curves.items()):
-        step = (WIDTH - left - 10) / max(len(points) - 1, 1)
-        xs = [round(left + number * step, 2) for number in range(len(points))]
+        xs = [across[point.label] for point in points]
         if not several:
             ranges = [point.interval or (point.mean, point.mean) for point in points]
             upper = [f"{x:g},{y(end):g}" for x, (_, end) in zip(xs, ranges, strict=True)]
             lower = [f"{x:g},{y(end):g}" for x, (end, _) in zip(xs, ranges, strict=True)]
             svg.add("polygon", "band", points=" ".join([*upper, *reversed(lower)]))
         middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
-        css = f" c{place % COLOURS}" * several
+        css = f" c{place % COLORS}" * several
         svg.add("polyline", f"curve{css}", points=middles)
-        for number, (x, point) in enumerate(zip(xs, points, strict=True)):
+        for x, point in zip(xs, points, strict=True):
             figures.append(f"{point.label}: {decimal(point.mean)}")
             figures[-1] = f"{name}, {figures[-1]}" if several else figures[-1]
             figures[-1] += f" ({interval(point.interval)})" if point.interval else ""
             svg.add("circle", f"point{css}", figures[-1], cx=x, cy=y(point.mean), r=3)
-            if not place and (len(points) <= 8 or not number % 4):
-                svg.write(point.label, x, bottom + 14, "middle")
         if several:
             svg.write(name, xs[-1] + 6, y(points[-1].mean) + 3)
     svg.write(f"{high:g}", left - 8, top + 4, "end")

@@ -40,7 +40,7 @@ from ragstone.types.score import Score
 
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")  # share a scope
 STYLES = ("page.css",)
-LEVELS = 5  # colours of scores, from the worst to the best
+LEVELS = 5  # colors of scores, from the worst to the best
 MAX_TEXT = 1000  # characters of a query or a tag in the list of samples
 CHUNK = 50  # samples in one block, which a browser unpacks to show one of them
 _ANY: TypeAdapter[object] = TypeAdapter(object)

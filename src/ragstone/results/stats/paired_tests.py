@@ -80,8 +80,9 @@ def sign_flip(
     groups = Clusters.of(_with_ties(differences), clusters)
     sign = -1.0 if math.fsum(groups.totals) < 0 else 1.0  # so that the sum is not below 0
     moved = np.abs(groups.totals) > NOTHING
-    order = np.argsort(np.abs(groups.totals[moved]), kind="stable")
-    moves, sizes = sign * groups.totals[moved][order], groups.sizes[moved][order]
+    moves, sizes = sign * groups.totals[moved], groups.sizes[moved]
+    keys = sizes, moves.round(12), np.abs(moves).round(12)  # the same for B - A as for A - B
+    moves, sizes = (values[np.lexsort(keys)] for values in (moves, sizes))
     steps: Numbers = np.abs(moves)
     total = math.fsum(moves)
     seen = total - 1e-12 * float(steps.sum())  # a tie up to rounding counts

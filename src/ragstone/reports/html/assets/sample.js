@@ -53,11 +53,13 @@ function readingPart(row) {
   });
   const made = element("div", { class: "reading", id: "reading" });
   const draw = (name) => made.replaceChildren(...textColumns(row, name));
-  draw(judged[0] ?? null);
+  const first = judged.includes(view.sort) ? view.sort : judged[0] ?? null; // of the list
+  draw(first);
   highlightOnHover(made);
   if (judged.length < 2) return made;
   const options = judged.map((name) => element("option", {}, name));
   const choice = element("select", { id: "claims-of" }, ...options);
+  choice.value = first;
   choice.addEventListener("change", () => draw(choice.value));
   const label = element("label", { class: "choice" }, "Claims and texts of ", choice);
   return element("div", {}, label, made);
