@@ -114,7 +114,8 @@ def test_a_difference_of_unanswered_rows_only_is_called_so(runs: type[Runs]) -> 
     b = replace(b, rows=[*b.rows[:10], *empty])
     found = compare(a, b, metrics=["hit@5"])
     assert found.headline.words.endswith(
-        "of 20 questions, 0 better and 10 worse, all 10 without an answer or a ranking in data.xlsx (b)"
+        "of 20 questions, 0 better and 10 worse, "
+        "all 10 without an answer or a ranking in data.xlsx (b)"
     )
     assert found.sample_changes[0].worst[0].unanswered
     both = compare(a, b).headline
