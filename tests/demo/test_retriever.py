@@ -76,26 +76,6 @@ def test_the_worse_retriever_is_clearly_worse(good: Retriever):
     assert worse_mrr <= mrr - 0.2
 
 
-def test_noise_depends_on_the_seed_and_not_on_earlier_searches():
-    one = Retriever(corpus(), noise=0.3, seed=1)
-    expected = [one.search(entry.query) for entry in entries()]
-    again = Retriever(corpus(), noise=0.3, seed=1)
-    backwards = [again.search(entry.query) for entry in reversed(entries())]
-    assert backwards[::-1] == expected
-    other = Retriever(corpus(), noise=0.3, seed=2)
-    assert [other.search(entry.query) for entry in entries()] != expected
-
-
-def test_noise_moves_a_similarity_by_no_more_than_it_says(good: Retriever):
-    noisy = Retriever(corpus(), noise=0.1, seed=3)
-    plain = {place.passage.id: place.score for place in good.search(QUERY, top_k=50)}
-    moved = {place.passage.id: place.score for place in noisy.search(QUERY, top_k=50)}
-    assert plain.keys() == moved.keys()
-    assert all(abs(plain[point] - moved[point]) <= 0.1001 for point in plain)
-    assert all(0 <= score <= 1 for score in moved.values())
-    assert plain != moved
-
-
 ENTRIES = [
     (1, "Charging", "the phone charges fast"),
     (2, "Water", "the phone dries slowly"),

@@ -109,7 +109,7 @@ def test_all_files_have_all_systems(make_run: MakeRun, tmp_path: Path) -> None:
     difference = float(cells["scores.mrr@10.b&c"]) - float(cells["scores.mrr@10.a_1"])
     assert float(cells["differences.mrr@10.b&c"]) == pytest.approx(difference)
     text = (tmp_path / "x.md").read_text(encoding="utf-8")
-    assert text.startswith("## 3 systems: ")
+    assert text.startswith("## =x&lt;y&gt; is significantly best by all 12 metrics\n")
     assert re.search(r"\| c \| =x&lt;y&gt; \| \*\*0\.\d{3}\*\*<sup>ab</sup> \|", text)
     text = (tmp_path / "x.tex").read_text(encoding="utf-8")
     assert "\nb & b\\&c & 0." in text

@@ -61,7 +61,7 @@ def test_several_metrics_are_held_to_a_stricter_mark(runs: RUNS) -> None:
     assert alone.metric_changes[0].p_adjusted == 2 / 64
     assert alone.metric_changes[0].significant
     among = compare(runs.of(scores), runs.of(worse, run_id="b"))
-    assert [each.p_adjusted for each in among.metric_changes] == [6 / 64, 1, 1]
+    assert [each.p_adjusted for each in among.metric_changes] == [4 / 64, 1, 1]  # ndcg did not move
     assert not among.metric_changes[0].significant
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import hashlib
 import json
 import math
 import re
@@ -107,17 +106,9 @@ class Found(NamedTuple):
 class Retriever:
     """Passages by similarity; the same arguments always give the same ranking."""
 
-    def __init__(
-        self,
-        passages: Sequence[Passage],
-        *,
-        variant: Variant = Variant.GOOD,
-        noise: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        """Similarities are moved by at most `noise`, which depends on seed, query and passage."""
+    def __init__(self, passages: Sequence[Passage], *, variant: Variant = Variant.GOOD) -> None:
         self._passages = {passage.id: passage for passage in passages}
-        self._variant, self._noise, self._seed = variant, noise, seed
+        self._variant = variant
         good = variant is Variant.GOOD
         self._index = Index(
             ((passage.id, passage.title, passage.text) for passage in passages),
@@ -132,11 +123,8 @@ class Retriever:
         words = content_words(query)
         if self._variant is Variant.WORSE:
             words = sorted(words, key=self._index.rarity)[: max(1, len(words) // 2)]
-        scores: dict[int, float] = {}
-        for point, score in self._index.similarities(words).items():
-            key = f"{self._seed}\n{point}\n{query}".encode("utf-8", "backslashreplace")
-            share = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**63 - 1
-            scores[point] = round(min(1.0, max(0.0, score + self._noise * share)), 4)
+        found = self._index.similarities(words).items()
+        scores = {point: round(min(1.0, max(0.0, score)), 4) for point, score in found}
         ranked = sorted(scores, key=lambda point: (-scores[point], point))[:top_k]
         return tuple(
             Found(self._passages[point], scores[point])
@@ -197,12 +185,10 @@ class Service(Retriever):
         return " ".join(lines[n][1].spoken for n in sorted(chosen))
 
 
-def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) -> Service:
+def make_service(retriever: str = "good") -> Service:
     if retriever not in list(Variant):
         raise UnknownNameError("retriever", retriever, map(str, Variant))
-    if not 0 <= noise <= 1:
-        raise UsageError(f"noise is {noise}; it must be between 0 and 1")
-    return Service(corpus(), variant=Variant(retriever), noise=noise, seed=seed)
+    return Service(corpus(), variant=Variant(retriever))
 
 
 JSON = "application/json"

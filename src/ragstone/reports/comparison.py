@@ -8,7 +8,7 @@ from ragstone._internal.text import count, join_by_reason, one_line
 from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, printable, signed
 from ragstone.reports.markdown import COMMENT, escape, folded, join_blocks, part_as_markdown
 from ragstone.reports.terminal import MAX_CELL, print_grid, print_line
-from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
+from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines, trust
 from ragstone.results.comparison import ClaimChanges, Comparison, Kind, Regressions, SampleChange
 from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
@@ -236,6 +236,9 @@ def _sides(comparison: Comparison) -> Iterator[Line]:
     ]
     if changed:
         yield Line(one_line(f"changed: {_list(changed)}", 160))
+    judged = any(each.judged for each in comparison.metric_changes)
+    if judged and comparison.run and (judge := trust(comparison.run)):
+        yield Line(f"{judge.label}: {judge.words}", judge.tone)
 
 
 def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:

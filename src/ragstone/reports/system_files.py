@@ -14,14 +14,14 @@ from ragstone.reports import excel
 from ragstone.reports.comparison import difference_grid, drop_lines, finding_lines
 from ragstone.reports.excel import SAMPLES_SHEET, Book, Value
 from ragstone.reports.html.page import curves, write_page
-from ragstone.reports.systems import lines, notes
+from ragstone.reports.systems import findings, lines, notes
 from ragstone.reports.tables import Cell, Column, Table, batches, write_table
 from ragstone.results.systems import LETTERS, Systems
 
 
 def write_html(systems: Systems, path: Path) -> None:
     heads, *rows = lines(systems, Markup("<strong>{}</strong>"), Markup("<sup>{}</sup>"))
-    findings = [
+    details = [
         (
             *(each.names[1], list(finding_lines(each))),
             *(difference_grid(each.metric_changes), list(drop_lines(each))),
@@ -29,7 +29,11 @@ def write_html(systems: Systems, path: Path) -> None:
         for each in systems.against_first
     ]
     context = {"heads": heads, "rows": rows, "names": systems.names, "notes": [*notes(systems)]}
-    context |= {"charts": list(curves(*systems.runs)), "findings": findings}
+    context |= {
+        "charts": list(curves(*systems.runs)),
+        "findings": details,
+        "title": findings(systems)[0],
+    }
     write_file(path, lambda part: write_page(part, "systems.html", **context))
 
 

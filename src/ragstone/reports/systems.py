@@ -58,9 +58,26 @@ def lines(
     return found
 
 
+def findings(systems: Systems) -> list[Line]:
+    """Return the finding of two systems, or by which metrics one of more is best."""
+    if len(systems.runs) == 2:
+        return list(finding_lines(systems.comparisons[0, 1]))
+    parts: list[str] = []
+    for place, name in enumerate(systems.names):
+        others = len(systems.names) - 1
+        best = [m for m, (_, cells) in systems.table.items() if len(cells[place].worse) == others]
+        if best:
+            every = f"all {len(best)} metrics" if len(best) == len(systems.metrics) > 1 else None
+            parts.append(f"{name} is significantly best by {every or ', '.join(best)}")
+    return [Line("; ".join(parts) or "No system is significantly best by any metric")]
+
+
 def print_systems(systems: Systems, console: Console, *, verbose: bool = False) -> None:
     """Print the table, in parts if it is too wide; all the metrics only with `verbose`."""
     heads, *rows = lines(systems, "{}*", "{}", lambda name: one_line(name, MAX_NAME))
+    found = [] if verbose and len(rows) == 2 else findings(systems)
+    for line in found:
+        print_line(line, console)
     signs = SUPERSCRIPTS if console.encoding.startswith("utf") else {}
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     texts = [
@@ -90,9 +107,7 @@ def print_systems(systems: Systems, console: Console, *, verbose: bool = False) 
             usual = [note for note in run.manifest.source.notes if not note.startswith(NOTES)]
             own = *map(Line, usual), *ranking_lines(run)
             below += (replace(line, words=f"{name}: {line.words}") for line in own)
-    if len(rows) == 2 and not verbose:
-        below += finding_lines(systems.comparisons[0, 1])
-    elif len(rows) > 2:
+    if len(rows) > 2:
         below += dict.fromkeys(line for each in systems.against_first for line in doubts(each))
     for line in below:
         print_line(line, console)
@@ -103,9 +118,7 @@ def print_systems(systems: Systems, console: Console, *, verbose: bool = False) 
 
 def write_markdown(systems: Systems, path: Path) -> None:
     heads, *rows = lines(systems, "**{}**", "<sup>{}</sup>", markdown.escape)
-    found = [Line(f"{len(rows)} systems: {', '.join(systems.names)}")]
-    if len(rows) == 2:
-        found = list(finding_lines(systems.comparisons[0, 1]))
+    found = findings(systems)
     blocks = [f"## {markdown.escape(found[0].words)}", *map(markdown.part_as_markdown, found[1:])]
     blocks.append(markdown.markdown_table(heads, rows, figures=heads[2:]))
     blocks += map(markdown.paragraph, notes(systems))

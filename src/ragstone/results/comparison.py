@@ -294,6 +294,7 @@ class Comparison:
     scores: Mapping[str, PairedScores] = field(compare=False)
     tests: Sequence[Test] = field(compare=False, default=())
     main: str | None = None  # the metric of B's verdict
+    run: Run | None = field(compare=False, default=None)  # B
 
     @cached_property
     def headline(self) -> Headline:
@@ -437,7 +438,8 @@ def compare(
         claims=tuple(claims),
         scores=scores_by_metric,
         tests=tested,
-        main=b.verdict.metric,
+        main=b.verdict.metric if b.columns is None else next(iter(chosen), None),
+        run=b,
     )
 
 

@@ -251,7 +251,6 @@ class MetricChange:
     effect: float | None  # Cohen's d_z
     win_loss_tie: WinLossTie
     empty: Sequence[int]  # pairs that differ, and have no answer or ranking in A, and in B
-    min_detectable_difference: float | None  # the smallest that 80% power shows, up to `span`
     groups: int  # independent differences
     spread: float | None  # their standard deviation
     correlation: float  # of the groups' means in A and in B; 0 if either side does not vary
@@ -259,6 +258,7 @@ class MetricChange:
     confidence: float | None = None  # of the interval: 0.95, or more by Holm's method
     p_adjusted: float | None = None  # for the number of metrics with different numbers
     same_as: str | None = None  # an earlier metric with the same numbers; they count as one
+    min_detectable_difference: float | None = None  # the smallest that 80% power shows, if <= span
     conclusive: bool = False  # whether so many pairs or clusters could be significant at all
     corrected: CorrectedDifference | None = None
 
@@ -333,7 +333,7 @@ def compare_metric(
     if labels is not None and count:
         independent = Clusters.of(differences, labels).linearized
     enough = len(independent) > 1
-    spread = detectable = None
+    spread = None
     correlation = 0.0
     if enough:
         spread = float(np.std(independent, ddof=1))
@@ -344,7 +344,6 @@ def compare_metric(
         if min(a, b) > 0:
             # because var(B - A) = var(A) + var(B) - 2 r sd(A) sd(B)
             correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
-        detectable = paired_tests.smallest_difference(spread, len(independent), power=POWER)
     test = paired_tests.sign_flip(differences, clusters=labels)
     differ = np.abs(differences) > paired_tests.NOTHING
     change = MetricChange(
@@ -364,7 +363,6 @@ def compare_metric(
         effect=paired_tests.effect_size(differences),
         win_loss_tie=paired_tests.wins_losses_ties(differences, higher_is_better=higher_is_better),
         empty=[int(np.sum(differ & empty)) for empty in scores.empty],
-        min_detectable_difference=None if detectable is None or detectable > span else detectable,
         groups=test.groups,
         spread=spread,
         correlation=correlation,
@@ -378,30 +376,34 @@ Test: TypeAlias = tuple[bytes, MetricChange, SignFlips]  # the first is the key 
 def correct(tested: Sequence[Test]) -> tuple[MetricChange, ...]:
     """Return the changes corrected for their number by Holm's method: p, interval and finding.
 
-    Metrics with equal keys of their scores are one test. Holm tests each p at the level ALPHA /
-    `tests`, and stops at the first that is not below it; the interval has that level too.
+    Metrics with equal keys of their scores are one test, and one in which no pair differs is none,
+    because its p can only be 1 (Tarone, 1990). Holm tests each p at the level ALPHA / `tests`, and
+    stops at the first that is not below it; the interval has that level too.
     """
     firsts: dict[bytes, MetricChange] = {}
     for key, change, _ in tested:
         firsts.setdefault(key, change)
-    ps = {key: first.p for key, first in firsts.items() if first.p is not None}
+    ps = {k: x.p for k, x in firsts.items() if x.p is not None and any(x.win_loss_tie[:2])}
     adjusted = dict(zip(ps, paired_tests.holm(list(ps.values())), strict=True))
     rejected = sum(p < ALPHA for p in adjusted.values())
     ranks = {key: rank for rank, key in enumerate(sorted(ps, key=ps.__getitem__))}
     corrected: list[MetricChange] = []
     for key, change, test in tested:
-        if key not in adjusted:
+        if change.p is None:
             corrected.append(change)
             continue
         # Holm tests the smallest p first; all after the first that is not rejected have its level
-        tests = len(ps) - min(ranks[key], rejected)
-        ends = test.interval(tests)
+        tests = max(1, len(ps) - min(ranks.get(key, 0), rejected))
+        ends, spread = test.interval(tests), change.spread or 0.0
+        smallest = paired_tests.smallest_difference
+        size = smallest(spread, change.groups, alpha=ALPHA / tests, power=POWER)
         corrected.append(
             replace(
                 change,
                 interval=ends and (max(ends[0], -change.span), min(ends[1], change.span)),
                 confidence=1 - ALPHA / tests,
-                p_adjusted=adjusted[key],
+                p_adjusted=adjusted.get(key, 1.0),
+                min_detectable_difference=size if size is None or size <= change.span else None,
                 same_as=None if change is firsts[key] else firsts[key].metric,
                 conclusive=test.can_reject(tests),
             )

@@ -121,5 +121,9 @@ def side_by_side(
     findings = [(pair, change.finding, change.metric) for (pair, _), change in corrected]
     better = {(a, b, name) for (a, b), finding, name in findings if finding is Finding.WORSE}
     better |= {(b, a, name) for (a, b), finding, name in findings if finding is Finding.BETTER}
-    keys = {key for _, (key, change, _) in tested if change.p is not None}
+    keys = {
+        key
+        for _, (key, change, _) in tested
+        if change.p is not None and any(change.win_loss_tie[:2])
+    }
     return Systems(runs, shown, shared, comparisons, better, len(keys), columns)

@@ -108,7 +108,7 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
     assert "The judge or its settings changed" in text
     assert "6 now supported" in text
     assert '<span title="0.5000">+0.50</span>' in text
-    assert "<p>No difference shown: faithfulness 0.500 → 1.000" in text
+    assert "Better: faithfulness 0.500 → 1.000" in text
     assert "no regression" not in text
     assert "B - A +0.5000, interval " in text
     assert '<svg class="scatter"' in text

@@ -35,13 +35,6 @@ contain an injected error, which faithfulness should find.
             choices=[str(variant) for variant in Variant],
             default="good",
         ),
-        option(
-            "--noise",
-            "Maximum random change to a similarity score.",
-            type=click.FloatRange(0, 1),
-            default=0.0,
-        ),
-        option("--seed draw", "Random seed for --noise.", type=int, default=0),
         option("--serve", "Serve the system over HTTP instead, until Ctrl-C.", is_flag=True),
         option("--host", "Address to listen on.  [default: 127.0.0.1]"),
         option("--port", "0 picks a free port.  [default: 8000]", type=click.IntRange(0, 65535)),
@@ -63,7 +56,7 @@ def command(**given: Any) -> None:
     ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
     ragstone demo --serve --port 8000      # then, in another terminal: ragstone run --metric all
     """
-    service = make_service(given["retriever"], noise=given["noise"], seed=given["draw"])
+    service = make_service(given["retriever"])
     if given["serve"]:
         return _serve(service, given)
     served = [name for name in ("host", "port", "manuals") if given[name] is not None]
