@@ -235,13 +235,10 @@ class Run:
     def troubles(self) -> tuple[str, ...]:
         """Why these numbers decide nothing, whether or not the gates pass; empty if they do.
 
-        Rows are missing, a gate has no scores, or more failed than the plan allows.
+        Rows are missing, a gate is undecided, or more failed than the plan allows.
         """
         found = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
-        blind = [gate for gate in self.gates() if gate.passed is None]
-        if unscored := [gate.metric for gate in blind if not gate.why]:
-            found.append(f"a gate has no scores to check: {', '.join(unscored)}")
-        found += (str(gate) for gate in blind if gate.why)
+        found += (str(gate) for gate in self.gates() if gate.passed is None)
         return (*found, *self.too_much_failed)
 
     @property
