@@ -30,7 +30,7 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
     assert said.code == 0, said.err
     assert "2,129" in said.out
     assert "1,770 of 4,258" in said.out
-    assert "standard deviation of 0.4, and a correlation of 0.25" in said.out
+    assert "from that of scores (0.4, assumed) and an assumed correlation of 0.25" in said.out
 
 
 def test_a_plan_has_the_labels_that_a_corrected_difference_needs(ragstone: Command) -> None:

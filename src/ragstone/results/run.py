@@ -222,13 +222,10 @@ class Run:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""
         results: list[GateResult] = []
         for gate in self.manifest.plan.gates:
-            clusters = None
-            if info := self.metrics.get(gate.metric):
-                scores = self.counts.scores[gate.metric]
-                clusters = scores.clusters(self.counts.grouping.labels)
-                if gate.of == "corrected" and not info.calls:
-                    gate = gate.model_copy(update={"of": "mean"})
-            results.append(gate.check(self.summary(), clusters=clusters))
+            info = self.metrics.get(gate.metric)
+            if gate.of == "corrected" and info and not info.calls:
+                gate = gate.model_copy(update={"of": "mean"})
+            results.append(gate.check(self.summary()))
         return tuple(results)
 
     @cached_property

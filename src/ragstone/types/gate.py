@@ -34,31 +34,22 @@ class Gate(FrozenModel):
     threshold: FiniteFloat
     of: Of = "mean"
 
-    def check(
-        self, summaries: Mapping[str, Summary], *, clusters: int | None = None
-    ) -> "GateResult":
-        """`clusters` is the number of groups of the scored rows; None if they are independent."""
+    def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
         if (summary := summaries.get(self.metric)) is None:
             return self._result()
-        found = summary.corrected
+        found, value = summary.corrected, summary.mean
         if self.of == "corrected":
-            problem = found.problem if found else "no calibration has labels of it"
-            if found and found.mean is not None and found.interval and not problem:
+            if found and found.mean is not None and found.interval and not found.problem:
                 left = max(0, summary.scored - found.labels)
                 return self._check_interval(found.mean, found.interval, found.labels, left)
-            name = f"calibration {found.calibration}" if found else f"corrected {self.metric}"
-            return self._result(why=f"the {name} cannot decide ({problem})")
+            why = found and f"the calibration {found.calibration} cannot decide ({found.problem})"
+            return self._result(why=why or "no calibration has labels of it")
         if self.of == "interval":
-            if summary.mean is not None and summary.interval:
-                return self._check_interval(summary.mean, summary.interval, summary.scored)
-            why = "too few rows were scored"
-            if summary.scored > 1 and clusters is None:
-                why = "there is no interval, because all scores are equal"
-            elif summary.scored > 1 and clusters is not None:
-                equal = ": their means are equal" * (clusters > 1)
-                why = f"too few clusters ({clusters}){equal}"
-            return self._result(why=why)
-        value = summary.mean
+            if value is not None and summary.interval:
+                return self._check_interval(value, summary.interval, summary.scored)
+            why = f"all {summary.scored:,} scores, or the means of their groups, are equal"
+            few = "too few rows were scored"
+            return self._result(why=f"no interval: {why}" if summary.scored > 1 else few)
         if self.of == "scored":
             value = summary.scored / summary.n if summary.n else None
         if value is None:
@@ -69,13 +60,12 @@ class Gate(FrozenModel):
             if self._reached(found.mean) is not passed:
                 low, high = found.interval
                 why = f"the judge's mean is {value:.2f}, but corrected with labels it is "
-                return self._result(value, why=f"{why}{found.mean:.2f} ({low:.2f} to {high:.2f})")
-        return self._result(value, passed)
+                why += f"{found.mean:.2f} ({low:.2f} to {high:.2f})"
+                return self._result(value=value, why=why)
+        return self._result(value=value, passed=passed)
 
-    def _result(
-        self, value: float | None = None, passed: bool | None = None, **more: Any
-    ) -> "GateResult":
-        return GateResult(**dict(self), value=value, passed=passed, **more)
+    def _result(self, **given: Any) -> "GateResult":
+        return GateResult(**dict(self), **given)
 
     def _reached(self, value: float) -> bool:
         return reaches(value, self.threshold, self.op)
@@ -87,10 +77,9 @@ class Gate(FrozenModel):
 
         The hint assumes that the width of the interval falls with the square root of `rows`.
         """
-        ends = {self._reached(end) for end in interval}
-        if len(ends) == 1:
-            return self._result(mean, ends.pop(), interval=interval)
         low, high = interval
+        if (passed := self._reached(low)) is self._reached(high):
+            return self._result(value=mean, passed=passed, interval=interval)
         gap = abs(mean - self.threshold)
         width = mean - low if mean > self.threshold else high - mean
         more = max(1, math.ceil(rows * ((width / gap) ** 2 - 1))) if gap > EPSILON else 0
@@ -104,7 +93,7 @@ class Gate(FrozenModel):
         else:
             hint = f"label the other {count(left, 'row')}, which may be too few"
             hint = hint if left else "all rows are labelled, so it takes more questions"
-        return self._result(mean, interval=interval, hint=hint)
+        return self._result(value=mean, interval=interval, hint=hint)
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
@@ -114,8 +103,8 @@ class Gate(FrozenModel):
 class GateResult(Gate):
     """`value` is the mean, corrected mean or coverage; an interval passes or fails as a whole."""
 
-    value: float | None
-    passed: bool | None  # None if undecided
+    value: float | None = None
+    passed: bool | None = None  # None if undecided
     interval: Ends | None = Field(default=None, exclude=True)
     why: str = Field(default="nothing was scored", exclude=True)  # it is undecided
     hint: str = Field(default="", exclude=True)  # what would decide it
