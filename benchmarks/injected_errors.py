@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ragstone import evaluate
-from ragstone.demo.questions import DATASET, errors_in
+from ragstone.demo.questions import DATASET, corpus
 from ragstone.demo.server import make_service
 
 SERVICE = make_service("good")
+ERRORS = [line for passage in corpus() for line in passage.lines if line.error is not None]
 
 
 def answer(query: str) -> dict[str, object]:
@@ -55,7 +56,8 @@ def count() -> Count:
     assert run.summary()["faithfulness"].failed == 0
     result = Count(Counter(), Counter(), set(), set())
     for row in run.rows:
-        kinds = {error.spoken: error.error for error in errors_in(row.sample.response or "")}
+        response = row.sample.response or ""
+        kinds = {line.spoken: str(line.error) for line in ERRORS if line.spoken in response}
         claims = row.scores["faithfulness"].claims
         for sentence, kind in kinds.items():
             if not any(sentence in claim.text for claim in claims):

@@ -146,10 +146,12 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
 def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
     labelled("labels", "calibrate", "last")
     run = ("run", "a.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default")
-    for threshold, code in (("0.1", 0), ("0.9", 1)):
+    for threshold, code in (("0.1", 0), ("0.6", 3), ("0.9", 1)):
         gate = ("--fail-under", f"faithfulness={threshold}", "--gates-on", "corrected")
         said = labelled(*run, *gate)
         assert said.code == code, said.out + said.err
+        assert ("so >= 0.6 is undecided: label " in said.err) == (code == 3)
+        assert "rests on the offline judge" not in said.err
     assert json.loads(labelled("runs", "--json", "-").out)[0]["corrected"]
     again = labelled("runs", "show", "last", "--gates-on", "mean")
     assert (again.code, "is not >= 0.9" in again.out) == (1, True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import (
@@ -10,12 +11,14 @@ from ragstone.evaluation.preflight import (
     LLM_SETTINGS,
     check_judge_settings,
     idle_settings,
+    limits_of_words,
 )
 from ragstone.evaluation.runner import Evaluation, evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import select
 from ragstone.targets.factory import get_target
 from ragstone.types.config import SETTINGS, Plan
+from ragstone.types.gate import FLAGS, gate
 
 LLM = "openai:gpt-4o-mini"
 ROW = {"query": "q", "ranking": ["a"], "relevance": ["a"], "response": "A.", "contexts": ["A."]}
@@ -51,6 +54,48 @@ def test_limits_without_a_paid_judge_are_reported(
     metrics = select([metric], **plan.parameters)
     notices = idle_settings([name], plan, metrics=metrics, target=None)
     assert notices == ([f"{name} has no effect: {reason}"] if reason else [])
+
+
+WARNING = (
+    "faithfulness: a gate rests on the offline judge, which compares words; label rows of this run "
+    "(`ragstone labels start`), or use an LLM as judge"
+)
+
+
+@each_case(
+    ("metric", "options", "warns"),
+    [
+        ("faithfulness", {}, True),
+        ("faithfulness", {"judge": "offline,threshold=0.7"}, True),
+        ("faithfulness", {"judge": f"offline,{LLM}"}, False),
+        ("faithfulness", {"judge": LLM}, False),
+        ("faithfulness", {"calibration": "mine"}, False),
+        ("faithfulness", {"gates": [gate("faithfulness=0.9", *FLAGS["min_coverage"])]}, False),
+        ("faithfulness", {"gates": ()}, False),
+        ("hit", {"gates": [gate("hit=0.9", ">=")]}, False),
+    ],
+)
+def test_a_gate_that_only_words_support_is_reported(
+    metric: str, options: dict[str, object], warns: bool
+) -> None:
+    gates = {"gates": [gate("faithfulness=0.9", ">=")]}
+    plan = Plan.model_validate(gates | options)
+    assert limits_of_words(select([metric]), plan) == [WARNING] * warns
+
+
+def test_a_policy_that_words_cannot_serve_is_reported() -> None:
+    (notice,) = limits_of_words(select(["faithfulness"], policy="deepeval"), Plan())
+    assert "counts only contradicted claims, which the offline judge never finds" in notice
+    assert not limits_of_words(select(["faithfulness"], policy="deepeval"), Plan(judge=LLM))
+
+
+def test_a_run_notes_a_gate_on_the_offline_judge_and_passes() -> None:
+    told: list[str] = []
+    options = {"fail_under": {"faithfulness": 0.5}, "on_notice": told.append}
+    row = ROW | {"response": "The tower is tall.", "contexts": ["The tower is tall."]}
+    run = evaluate([row], metrics="faithfulness", **options)  # type: ignore[arg-type]
+    assert told.count(WARNING) == 1
+    assert (run.gates()[0].passed, run.troubles) == (True, ())
 
 
 def test_a_threshold_that_no_system_obeys_is_reported() -> None:

@@ -102,15 +102,57 @@ def test_a_gate_on_no_number_is_refused() -> None:
         gate("hit=high", "<=")
 
 
-def test_an_interval_is_held_against_the_mark_by_its_worse_end() -> None:
+@each_case(
+    ("op", "mark", "passed", "says"),
+    [
+        (">=", 0.44, True, " 0.8000 (0.4439 to 0.9748) is >= 0.44"),
+        (">=", 0.98, False, " 0.8000 (0.4439 to 0.9748) is not >= 0.98"),
+        ("<=", 0.98, True, " 0.8000 (0.4439 to 0.9748) is <= 0.98"),
+        ("<=", 0.44, False, " 0.8000 (0.4439 to 0.9748) is not <= 0.44"),
+        (">=", 0.5, None, ", so >= 0.5 is undecided: ask about 5 more questions"),
+        ("<=", 0.5, None, ", so <= 0.5 is undecided: ask about 5 more questions"),
+        (">=", 0.9, None, ", so >= 0.9 is undecided: ask about 21 more questions"),
+        (">=", 0.8, None, "the mean is on the threshold, so more questions cannot decide it"),
+    ],
+)
+def test_an_interval_decides_as_a_whole(
+    op: Op, mark: float, passed: bool | None, says: str
+) -> None:
     found = summary(*[1.0] * 8, 0.0, 0.0)  # 8 of 10: exact, 0.44 to 0.97
-    least = Gate(metric="hit@5", op=">=", of="interval", threshold=0.5).check(found)
-    assert least.value == pytest.approx(0.4439, abs=1e-4)
-    assert not least.passed
-    assert str(least) == "the lower end of hit@5's interval, 0.4439, is not >= 0.5"
-    most = Gate(metric="hit@5", op="<=", of="interval", threshold=0.98).check(found)
-    assert most.passed
-    assert str(most) == "the upper end of hit@5's interval, 0.9748, is <= 0.98"
+    result = Gate(metric="hit@5", op=op, of="interval", threshold=mark).check(found)
+    assert (result.value, result.passed) == (0.8, passed)
+    assert str(result).startswith("hit@5")
+    assert str(result).endswith(says)
+    assert result.model_dump() == result.model_dump(include={*Gate.model_fields, "value", "passed"})
+
+
+@each_case(
+    ("mark", "passed", "says"),
+    [
+        (0.76, True, "hit@5 0.8400 corrected (0.7600 to 0.9000) is >= 0.76"),
+        (0.91, False, "hit@5 0.8400 corrected (0.7600 to 0.9000) is not >= 0.91"),
+        # below the mean, (0.84 - 0.76)² / (0.84 - 0.79)² = 2.56 times the labels are needed
+        (0.79, None, "so >= 0.79 is undecided: label about 32 more rows"),
+        (0.88, None, "so >= 0.88 is undecided: label about 25 more rows"),  # and above, 2.25 times
+        (0.82, None, "so >= 0.82 is undecided: label the other 180 rows, which may be too few"),
+        (0.84, None, "the mean is on the threshold, so more labels cannot decide it"),
+    ],
+)
+def test_a_corrected_interval_decides_as_a_whole(
+    mark: float, passed: bool | None, says: str
+) -> None:
+    found = Correction(calibration="mia", mean=0.84, interval=(0.76, 0.90), judge=0.9, labels=20)
+    scores = summary(*[0.9] * 200)["hit@5"].model_copy(update={"corrected": found})
+    result = Gate(metric="hit@5", op=">=", of="corrected", threshold=mark).check({"hit@5": scores})
+    assert (result.value, result.passed) == (0.84, passed)
+    assert str(result).endswith(says)
+
+
+def test_rows_that_are_all_labelled_leave_more_questions() -> None:
+    found = Correction(calibration="m", mean=0.84, interval=(0.76, 0.90), judge=0.9, labels=20)
+    scores = summary(*[0.9] * 20)["hit@5"].model_copy(update={"corrected": found})
+    result = Gate(metric="hit@5", op=">=", of="corrected", threshold=0.8).check({"hit@5": scores})
+    assert str(result).endswith("all rows are labelled, so it takes more questions")
 
 
 def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:

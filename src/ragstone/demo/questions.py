@@ -108,10 +108,3 @@ def grounded_samples() -> tuple[Sample, ...]:
 def entries() -> tuple[Entry, ...]:
     rows = _read(files("ragstone.demo").joinpath("questions.yaml"))
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)
-
-
-def errors_in(response: str) -> list[Line]:
-    lines = (line for passage in corpus() for line in passage.lines if line.error is not None)
-    return sorted(
-        (one for one in lines if one.spoken in response), key=lambda one: response.find(one.spoken)
-    )

@@ -29,7 +29,8 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 LLM = "openai:gpt-4o-mini"  # if nothing sets a judge, and a metric requested by name needs an LLM
 LLM_KEY = "OPENAI_API_KEY"
 VERDICT_METRICS = ("answer_correctness", "abstention")
-_ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
+_OFFLINE = OfflineJudge.kinds or frozenset[str]()
+_ANSWERED_OFFLINE = _OFFLINE | {TextSimilarity.kind}
 
 
 def needing_llm(plan: Plan) -> Sequence[str]:
@@ -209,19 +210,26 @@ def idle_settings(
     return notices
 
 
-def unfit_policies(metrics: Sequence[Metric], plan: Plan) -> list[str]:
-    """Return a notice on policies that count only what the offline judge never finds, if any."""
+def limits_of_words(metrics: Sequence[Metric], plan: Plan) -> list[str]:
+    """Return notices on what the offline judge cannot carry alone: some policies, and gates."""
+    if len(split_names(plan.judge)) > 1 or plan.judge.partition(",")[0] != OfflineJudge.name:
+        return []
+    notices: list[str] = []
     rules = {str(each): getattr(each, "rules", None) for each in metrics}
-    names = [
+    if unfit := [
         name
         for name, policy in rules.items()
         if policy and policy.weights[Label.NOT_ENOUGH_INFO] == policy.weights[Label.SUPPORTED]
-    ]
-    if not names or plan.judge.partition(",")[0] != OfflineJudge.name:
-        return []
-    why = "this policy counts only contradicted claims, which the offline judge never finds"
-    fix = "so every score is the best; use another policy, or an LLM as judge"
-    return [f"{', '.join(names)}: {why}, {fix}"]
+    ]:
+        why = "this policy counts only contradicted claims, which the offline judge never finds"
+        fix = "so every score is the best; use another policy, or an LLM as judge"
+        notices.append(f"{', '.join(unfit)}: {why}, {fix}")
+    judged = {str(each) for each in metrics if _OFFLINE.intersection(each.question_kinds)}
+    gated = {gate.metric for gate in plan.gates if gate.of != "scored"}
+    if plan.calibration is None and (names := ", ".join(sorted(judged & gated))):
+        fix = "label rows of this run (`ragstone labels start`), or use an LLM as judge"
+        notices.append(f"{names}: a gate rests on the offline judge, which compares words; {fix}")
+    return notices
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

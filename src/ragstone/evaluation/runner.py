@@ -446,8 +446,8 @@ class Evaluation:
         if on_notice is None:
             for notice in idle:
                 warn(notice, stacklevel=3)
-        unfit = preflight.unfit_policies(ready.metrics, named)
-        _notify(on_notice, (*notices, *unfit, *idle))
+        limits = preflight.limits_of_words(ready.metrics, manifest.plan)
+        _notify(on_notice, (*notices, *limits, *idle))
         self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)

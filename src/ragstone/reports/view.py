@@ -98,7 +98,6 @@ SHARED: Mapping[str, tuple[str, str]] = {  # what rows may share by default, in 
 def status(run: Run) -> Line | None:
     """Return whether the gates hold and the rows are complete; None without gates or trouble."""
     gates = run.gates()
-    passed = [gate.passed for gate in gates]
     of = count(len(gates), "gate")
     if run.partial:
         return Line(f"✗ {partial_notice(run)}", Tone.BAD)
@@ -112,7 +111,7 @@ def status(run: Run) -> Line | None:
         return Line(f"? {len(undecided):,} of {of} undecided: {'; '.join(undecided)}", Tone.WARNING)
     if run.stopped:
         return Line(f"? {run.stopped}: some answers are missing", Tone.WARNING)
-    return Line(f"✓ {of} passed", Tone.GOOD) if passed else None
+    return Line(f"✓ {of} passed", Tone.GOOD) if gates else None
 
 
 def headline(run: Run) -> list[Line]:

@@ -335,10 +335,6 @@ class MetricSummaryBuilder:
             failed=counts[FAILED],
         )
 
-    def clusters(self, groups: NDArray[np.int64] | None) -> int | None:
-        scored = self.scored_groups(groups)
-        return None if scored is None else len(np.unique(scored))
-
     def scored_groups(self, groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         states = np.frombuffer(self.row_states, dtype=np.int8)
         return None if groups is None else groups[states == SCORED]

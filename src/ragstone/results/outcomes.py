@@ -58,12 +58,6 @@ def abstention(row: Row) -> tuple[bool | None, bool | None]:
     return (True if blank else None), None
 
 
-def _abstention_failed(row: Row) -> bool:
-    """Return whether it is unknown if the answer abstains, because the judge did not reply."""
-    found = (score for name, score in row.scores.items() if base_name(name) == "abstention")
-    return any(score.state is State.FAILED for score in found)
-
-
 def is_right(metric: str, score: Score) -> bool | None:
     """Return whether the answer is right by a score; None if it does not show that."""
     if score.value is None or score.fallback:
@@ -93,7 +87,8 @@ def outcome(row: Row, metric: str) -> Outcome:
     if by_reference and answerable is False:
         return Outcome.WRONG
     right = is_right(metric, row.scores[metric])
-    unclear = by_reference and abstained is None and _abstention_failed(row)
+    found = [score.state for name, score in row.scores.items() if base_name(name) == "abstention"]
+    unclear = by_reference and abstained is None and State.FAILED in found
     if right is None or (unclear and not right):  # it may have declined
         return Outcome.NOT_JUDGED
     return Outcome.RIGHT if right else Outcome.WRONG

@@ -16,9 +16,10 @@ from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.types.label import HumanLabel
 
 SPREAD = 0.4  # assumed standard deviation of a metric's scores: that of a pass rate of 80%
-CORRELATION = 0.5  # assumed correlation of two systems' scores of the same questions
+CORRELATION = 0.25  # assumed of two systems' scores of the same questions; real ones: 0.2 to 0.4
 HUMAN_CORRELATION = 0.6  # assumed correlation of the judge's scores with people's
 MAX_CORRELATION = 0.95  # few labels cannot show that it is higher
+MIN_QUESTIONS = 10  # fewer (or their groups) have less power than the t-test's formula says
 JUDGED_PER_QUESTION = 2  # labels are planned for this many times as many questions
 
 
@@ -55,7 +56,7 @@ def required_sample_size(
     groups = paired_tests.questions_needed(
         pilot.spread, difference, step=step, alpha=alpha, power=power
     )
-    questions = math.ceil(groups * pilot.rows)
+    questions = math.ceil(max(groups, MIN_QUESTIONS) * pilot.rows)
     judged = max(JUDGED_PER_QUESTION * questions, MIN_ROWS)
     people = HUMAN_CORRELATION
     if pilot.human_correlation is not None:

@@ -222,26 +222,20 @@ class Run:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""
         results: list[GateResult] = []
         for gate in self.manifest.plan.gates:
-            clusters = None
-            if info := self.metrics.get(gate.metric):
-                scores = self.counts.scores[gate.metric]
-                clusters = scores.clusters(self.counts.grouping.labels)
-                if gate.of == "corrected" and not info.calls:
-                    gate = gate.model_copy(update={"of": "mean"})
-            results.append(gate.check(self.summary(), clusters=clusters))
+            info = self.metrics.get(gate.metric)
+            if gate.of == "corrected" and info and not info.calls:
+                gate = gate.model_copy(update={"of": "mean"})
+            results.append(gate.check(self.summary()))
         return tuple(results)
 
     @cached_property
     def troubles(self) -> tuple[str, ...]:
         """Why these numbers decide nothing, whether or not the gates pass; empty if they do.
 
-        Rows are missing, a gate has no scores, or more failed than the plan allows.
+        Rows are missing, a gate is undecided, or more failed than the plan allows.
         """
         found = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
-        blind = [gate for gate in self.gates() if gate.passed is None]
-        if unscored := [gate.metric for gate in blind if not gate.why]:
-            found.append(f"a gate has no scores to check: {', '.join(unscored)}")
-        found += (str(gate) for gate in blind if gate.why)
+        found += (str(gate) for gate in self.gates() if gate.passed is None)
         return (*found, *self.too_much_failed)
 
     @property

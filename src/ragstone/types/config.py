@@ -259,8 +259,8 @@ class Plan(JudgePlan, ClaimPlan):
     fail_fast: bool = _setting("Limits", False)
     """Stop after the first row with a failed score, with exit code 3."""
     gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean")
-    """What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% interval, or
-    the mean corrected with --calibration."""
+    """What --fail-under and --fail-over test: the mean, all of its 95% interval, or that of the
+    mean corrected with --calibration."""
     calibration: str | None = _setting("Gates", None, metavar="NAME")
     """Correct means with the labels of a calibration, made with `ragstone labels calibrate`."""
     max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1, option=False)

@@ -4,22 +4,23 @@ import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, FiniteFloat
 
 from ragstone._internal.fields import FrozenModel, MetricName
+from ragstone._internal.text import count
 from ragstone.errors import UsageError
-from ragstone.types.score import Correction, Summary
+from ragstone.types.score import Summary
 
 Op = Literal[">=", "<="]
 Of = Literal["mean", "interval", "corrected", "scored"]
-"""The value to compare: that of an interval is its pessimistic end, `scored` is the coverage."""
+"""What is compared: an interval as a whole, also that of `corrected`; `scored` is the coverage."""
+Ends = tuple[float, float]
 FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(  # setting -> what its gates check
     {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_coverage": (">=", "scored")}
 )
 EPSILON = 1e-9  # sums are not exact: a value that misses its threshold by less has reached it
-WIDEST = 0.3  # a corrected interval that is wider, and holds the threshold, decides no gate
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
@@ -33,82 +34,101 @@ class Gate(FrozenModel):
     threshold: FiniteFloat
     of: Of = "mean"
 
-    def check(
-        self, summaries: Mapping[str, Summary], *, clusters: int | None = None
-    ) -> "GateResult":
-        """`clusters` is the number of groups of the scored rows; None if they are independent."""
-        summary = summaries.get(self.metric)
-        value = None if summary is None else self._value(summary)
-        passed = None if value is None else reaches(value, self.threshold, self.op)
-        why = ""
-        if self.of == "interval" and value is None and summary and summary.scored > 1:
-            why = "there is no interval, because all scores are equal"
-            if clusters is not None:
-                why = f"too few clusters ({clusters})" + (
-                    ": their means are equal" * (clusters > 1)
-                )
-        if self.of == "corrected" and summary:
-            found = summary.corrected
-            problem = self._doubt(found) if found else "no calibration has labels of it"
-            name = f"calibration {found.calibration}" if found else f"corrected {self.metric}"
-            why = f"the {name} cannot decide ({problem})" if problem else ""
-        found = summary.corrected if summary and self.of == "mean" else None
-        if value is not None and found and found.interval and not found.problem:
+    def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
+        if (summary := summaries.get(self.metric)) is None:
+            return self._result()
+        found, value = summary.corrected, summary.mean
+        if self.of == "corrected":
+            if found and found.mean is not None and found.interval and not found.problem:
+                left = max(0, summary.scored - found.labels)
+                return self._check_interval(found.mean, found.interval, found.labels, left)
+            why = found and f"the calibration {found.calibration} cannot decide ({found.problem})"
+            return self._result(why=why or "no calibration has labels of it")
+        if self.of == "interval":
+            if value is not None and summary.interval:
+                return self._check_interval(value, summary.interval, summary.scored)
+            why = f"all {summary.scored:,} scores, or the means of their groups, are equal"
+            few = "too few rows were scored"
+            return self._result(why=f"no interval: {why}" if summary.scored > 1 else few)
+        if self.of == "scored":
+            value = summary.scored / summary.n if summary.n else None
+        if value is None:
+            return self._result()
+        passed = self._reached(value)
+        if self.of == "mean" and found and found.interval and not found.problem:
             assert found.mean is not None
-            if reaches(found.mean, self.threshold, self.op) is not passed:
+            if self._reached(found.mean) is not passed:
                 low, high = found.interval
                 why = f"the judge's mean is {value:.2f}, but corrected with labels it is "
                 why += f"{found.mean:.2f} ({low:.2f} to {high:.2f})"
-                passed = None
-        return GateResult(**dict(self), value=value, passed=passed, why=why)
+                return self._result(value=value, why=why)
+        return self._result(value=value, passed=passed)
 
-    def _doubt(self, found: Correction) -> str | None:
-        if found.problem or found.interval is None:
-            return found.problem
-        low, high = found.interval
-        if high - low > WIDEST and low < self.threshold < high:
-            wide = f"the interval of the corrected mean is wide, {low:.2f} to {high:.2f}"
-            return f"{wide}; label more rows of this run"
-        return None
+    def _result(self, **given: Any) -> "GateResult":
+        return GateResult(**dict(self), **given)
+
+    def _reached(self, value: float) -> bool:
+        return reaches(value, self.threshold, self.op)
+
+    def _check_interval(
+        self, mean: float, interval: Ends, rows: int, left: int | None = None
+    ) -> "GateResult":
+        """Pass or fail if all of the interval does; `left` is the number of rows without labels.
+
+        The hint assumes that the width of the interval falls with the square root of `rows`.
+        """
+        low, high = interval
+        if (passed := self._reached(low)) is self._reached(high):
+            return self._result(value=mean, passed=passed, interval=interval)
+        gap = abs(mean - self.threshold)
+        width = mean - low if mean > self.threshold else high - mean
+        more = max(1, math.ceil(rows * ((width / gap) ** 2 - 1))) if gap > EPSILON else 0
+        if not more:
+            kind = "questions" if left is None else "labels"
+            hint = f"the mean is on the threshold, so more {kind} cannot decide it"
+        elif left is None:
+            hint = f"ask about {count(more, 'more question')}"
+        elif more <= left:
+            hint = f"label about {count(more, 'more row')}"
+        else:
+            hint = f"label the other {count(left, 'row')}, which may be too few"
+            hint = hint if left else "all rows are labelled, so it takes more questions"
+        return self._result(value=mean, interval=interval, hint=hint)
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
         return self.metric, self.op, self.of
 
-    def _value(self, summary: Summary) -> float | None:
-        if self.of == "scored":
-            return summary.scored / summary.n if summary.n else None
-        if self.of == "corrected":
-            found = summary.corrected
-            return found.mean if found and not self._doubt(found) else None
-        if self.of == "interval":
-            return summary.interval[0 if self.op == ">=" else 1] if summary.interval else None
-        return summary.mean
-
 
 class GateResult(Gate):
-    value: float | None
-    passed: bool | None  # None if undecided
-    why: str = Field(default="", exclude=True)  # it is undecided
+    """`value` is the mean, corrected mean or coverage; an interval passes or fails as a whole."""
+
+    value: float | None = None
+    passed: bool | None = None  # None if undecided
+    interval: Ends | None = Field(default=None, exclude=True)
+    why: str = Field(default="nothing was scored", exclude=True)  # it is undecided
+    hint: str = Field(default="", exclude=True)  # what would decide it
 
     def __str__(self) -> str:
-        if self.value is None or self.passed is None:
-            few = "too few rows were scored" if self.of == "interval" else "nothing was scored"
-            limit = f"{self.op} {self.threshold:g}"
+        limit = f"{self.op} {self.threshold:g}"
+        if self.value is None or (self.passed is None and self.interval is None):
             end = "cannot be checked" if self.value is None else "is undecided"
-            return f"{self.metric}: {self.why or few}, so {limit} {end}"
-        word = "is" if self.passed else "is not"
+            return f"{self.metric}: {self.why}, so {limit} {end}"
+        value = self._digits(self.value)
+        if self.of == "corrected":
+            value += " corrected"
+        if self.interval:
+            value += f" ({' to '.join(map(self._digits, self.interval))})"
+        if self.passed is None:
+            return f"{self.metric}: {value}, so {limit} is undecided: {self.hint}"
+        name = f"the share of rows scored by {self.metric}," if self.of == "scored" else self.metric
+        value += "," * (self.of == "scored")
+        return f"{name} {value} {'is' if self.passed else 'is not'} {limit}"
+
+    def _digits(self, value: float) -> str:
         # if they are equal to four digits, those would look like a pass
-        near = round(self.value, 4) == round(self.threshold, 4)
-        value = f"{self.value:.4f}" if self.passed or not near else f"{self.value!r}"
-        ends = {">=": "lower", "<=": "upper"}
-        what = {
-            "mean": f"{self.metric} {value}",
-            "interval": f"the {ends[self.op]} end of {self.metric}'s interval, {value},",
-            "corrected": f"the corrected {self.metric}, {value},",
-            "scored": f"the share of rows scored by {self.metric}, {value},",
-        }[self.of]
-        return f"{what} {word} {self.op} {self.threshold:g}"
+        near = round(value, 4) == round(self.threshold, 4)
+        return f"{value!r}" if near and not self._reached(value) else f"{value:.4f}"
 
 
 def share(text: str) -> float:

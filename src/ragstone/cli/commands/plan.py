@@ -119,16 +119,10 @@ def _print(
     print_table(console, ("metric", "spread", "questions", "labels"), rows)
     console.print()
     spread = "measured between the two runs"
-    if not ids:
-        spread = (
-            f"assumed: scores with a standard deviation of {planning.SPREAD}, and a correlation of "
-            f"{planning.CORRELATION} between the systems; --like RUN measures the first"
-        )
-    elif len(ids) == 1:
-        spread = (
-            f"measured in run {ids[0]}, with an assumed correlation of {planning.CORRELATION} "
-            "between the systems; a second --like RUN measures it"
-        )
+    if len(ids) < 2:
+        scores = f"measured in run {ids[0]}" if ids else f"{planning.SPREAD}, assumed"
+        pairs = f"an assumed correlation of {planning.CORRELATION} between the systems"
+        spread = f"from that of scores ({scores}) and {pairs}; two runs with --like measure both"
     lines = [f"spread: standard deviation of the paired differences, {spread}."]
     if judged := [size for size in plan.values() if size.labels is not None]:
         people = "measured"
