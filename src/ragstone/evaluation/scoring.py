@@ -80,6 +80,9 @@ class Transcript:
         return tuple(task.result() for task in done if task.exception() is None)
 
 
+NO_CLAIMS_IN = "the judge found no claims in a text that seems to make statements: {}"
+
+
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies."""
 
@@ -87,14 +90,14 @@ class MetricAsker:
         self._transcript = transcript
         self.keys = set[str]()
         self.notes: dict[str, None] = {}
-        self.no_claims = False  # true if the judge found none in what seems to make statements
 
     async def __call__(self, question: Question[T]) -> T:
         self.keys.add(question.key)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
-        if isinstance(question, ExtractClaims) and not reply.value:
-            self.no_claims = self.no_claims or bool(extract_claims(question.response))
+        text = "" if reply.value or not isinstance(question, ExtractClaims) else question.response
+        if text and extract_claims(text):
+            raise JudgeError(Cause.NO_CLAIMS, NO_CLAIMS_IN.format(quoted(text, 80)))
         return reply.value
 
 
@@ -299,8 +302,6 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
         raise
     except BaseException as error:  # noqa: BLE001 - third-party metrics may raise anything
         return _score_exception(metric, row, error)
-    if ask.no_claims and score.value is not None and not score.claims:
-        score = score.flag("the judge found no claims in a response that seems to make statements")
     return score.noted(ask.notes)
 
 
