@@ -348,17 +348,24 @@ def ask_target(
     every: bool,
     concurrency: int,
     answered: Collection[int] = (),
+    texts: bool = False,
 ) -> AbstractAsyncContextManager[Results[Row]]:
     """Ask for missing fields, with `every` for those of all rows; rows come as they finish.
 
-    Rows that are `answered` stay as they are.
+    Rows that are `answered` stay as they are. With `texts`, a row whose ranking has only ids is
+    asked again for its contexts too.
     """
 
     async def ask(row: Row) -> Row:
         present = {field for field in FIELDS if getattr(row.sample, field) is not None}
         missing = wanted if every else wanted - present
-        if not missing or row.index in answered:
-            return row
+        asked = await request(row, missing) if missing and row.index not in answered else row
+        lacks_texts = asked.sample.has_only_ids and asked.sample.contexts is None
+        if texts and lacks_texts and "contexts" in target.gives - missing:
+            asked = await request(row, missing | {"contexts"})
+        return asked
+
+    async def request(row: Row, missing: frozenset[str]) -> Row:
         try:
             answer = await target.ask(row.sample, missing)
             if not isinstance(cast("object", answer), Answer):
@@ -371,7 +378,8 @@ def ask_target(
             failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
             answer = Answer({}, dict.fromkeys(missing, failure))
         answer = validate_answer(answer, missing)
-        if every and "response" in missing and "contexts" in target.gives:  # or of another answer
+        if every and (texts or "response" in missing) and "contexts" in target.gives:
+            # others are of another answer
             answer = replace(answer, fields={"contexts": None, **answer.fields})
         return add_answer(row, answer, every=every)
 

@@ -109,10 +109,14 @@ class Sample(fields.FrozenModel):
 
         The ranking's, unless there is none, or only the contexts have text.
         """
-        if self.ranking is None:
+        if self.ranking is None or (self.contexts and self.has_only_ids):
             return "contexts", self.contexts
-        blank = self.ranking and not any(place.text.strip() for place in self.ranking)
-        return ("contexts", self.contexts) if blank and self.contexts else ("ranking", self.ranking)
+        return "ranking", self.ranking
+
+    @property
+    def has_only_ids(self) -> bool:
+        """Whether something was ranked, and none of it has text."""
+        return bool(self.ranking) and not any(place.text.strip() for place in self.ranking or ())
 
     @property
     def ranked_ids(self) -> tuple[str, ...]:
