@@ -431,7 +431,7 @@ async def test_no_claims_in_statements_are_a_failure_of_the_judge(name: str) -> 
     judged = await score(name, scripted(**SILENT), ANSWERED)
     assert (judged.state, judged.cause) == (State.FAILED, Cause.NO_CLAIMS)
     text = ANSWERED.reference if name.endswith("_recall") else ANSWERED.response
-    said = f"no claims in a text that seems to make statements: {text}"
+    said = f"no claims in what seems to make statements: {text}"
     assert name == "answer_correctness" or str(judged.reason).endswith(said)
 
 

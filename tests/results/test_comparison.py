@@ -51,7 +51,7 @@ def test_where_lower_is_better_less_is_a_gain(runs: RUNS) -> None:
     (moved,) = comparison.metric_changes
     assert moved.finding is Finding.BETTER
     assert (moved.difference, moved.gain, moved.win_loss_tie) == (-1.0, 1.0, (8, 0, 0))
-    assert not comparison.regressions()
+    assert not find_regressions(comparison).beyond
     assert len(comparison.sample_changes[0].best) == 5
     assert not comparison.sample_changes[0].worst
 
@@ -136,9 +136,11 @@ def test_an_interval_is_as_wide_as_its_correction(runs: RUNS) -> None:
 def test_a_drop_fails_only_where_it_is_larger_than_what_is_let_pass(runs: RUNS) -> None:
     a, b = runs.of({"f1@5": [0.75] * 8}), runs.of({"f1@5": [0.7] * 8}, run_id="b")
     comparison = compare(a, b)
-    assert comparison.regressions()
-    assert comparison.regressions(0.04)
-    assert not comparison.regressions(0.05)  # 0.05 up to rounding is not more than 0.05
+    assert find_regressions(comparison).beyond
+    assert find_regressions(comparison, min_effect=0.04).beyond
+    assert not find_regressions(
+        comparison, min_effect=0.05
+    ).beyond  # 0.05 up to rounding is not more than 0.05
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -148,7 +150,7 @@ def test_fewer_than_two_pairs_tell_nothing(runs: RUNS, n: int) -> None:
     assert comparison.metric_changes[0].finding is Finding.TOO_FEW
     assert comparison.metric_changes[0].p is None
     assert any(each.n for each in comparison.metric_changes) is (n == 1)
-    assert not comparison.regressions()
+    assert not find_regressions(comparison).beyond
 
 
 def test_what_is_not_scored_on_both_sides_is_counted_and_not_averaged(runs: RUNS) -> None:

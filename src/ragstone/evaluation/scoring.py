@@ -80,9 +80,6 @@ class Transcript:
         return tuple(task.result() for task in done if task.exception() is None)
 
 
-NO_CLAIMS_IN = "the judge found no claims in a text that seems to make statements: {}"
-
-
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies."""
 
@@ -97,7 +94,10 @@ class MetricAsker:
         self.notes |= dict.fromkeys(reply.notes)
         text = "" if reply.value or not isinstance(question, ExtractClaims) else question.response
         if text and extract_claims(text):
-            raise JudgeError(Cause.NO_CLAIMS, NO_CLAIMS_IN.format(quoted(text, 80)))
+            words = (
+                f"the judge found no claims in what seems to make statements: {quoted(text, 80)}"
+            )
+            raise JudgeError(Cause.NO_CLAIMS, words)
         return reply.value
 
 
@@ -332,8 +332,6 @@ def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
     return Score.failed(Cause.METRIC_ERROR, describe_exception("the metric", error))
 
 
-# Asking the target
-
 DROPPED = "the stored response was discarded, because it does not belong to the target's contexts"
 REPLACED = (
     "the stored value of {} was replaced, so that all fields come from one reply of the target"
@@ -379,8 +377,7 @@ def ask_target(
             answer = Answer({}, dict.fromkeys(missing, failure))
         answer = validate_answer(answer, missing)
         if every and (texts or "response" in missing) and "contexts" in target.gives:
-            # others are of another answer
-            answer = replace(answer, fields={"contexts": None, **answer.fields})
+            answer = replace(answer, fields={"contexts": None, **answer.fields})  # others are old
         return add_answer(row, answer, every=every)
 
     return worker_pool(rows, ask, concurrency=concurrency)
@@ -424,8 +421,6 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
     sample = row.sample.model_copy(update=fields)
     return replace(row, sample=sample, failures=failures, calls=answer.calls, notes=notes)
 
-
-# Stopping while a service is down
 
 MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress at once
 SERVICE_CAUSES = frozenset(  # they suggest that a service is down; others depend on a row's content

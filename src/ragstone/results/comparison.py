@@ -1,7 +1,7 @@
 """Comparison: what changed between two runs, and whether by more than chance."""
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -198,29 +198,23 @@ def _claim_changes(
     top: int,
 ) -> ClaimChanges:
     unchanged = 0
-    numbers = Counter[tuple[Kind, bool]]()  # by kind, and whether B's judge supports the claim
-    found: dict[tuple[Kind, bool], list[tuple[int, int, int]]] = {}
+    # by kind, and whether B's judge supports the claim
+    found = defaultdict[tuple[Kind, bool], list[tuple[int, int, int]]](list)
     for row_a, row_b in pairs.tolist():
         a, b = columns[0].claims(row_a), columns[1].claims(row_b)
         for key in b | a:
-            supported = b.get(key, False)
-            if key not in b:
-                kind = Kind.VANISHED
-            elif key not in a:
-                kind = Kind.APPEARED
-            elif a[key] == supported:
+            if a.get(key) == b.get(key):
                 unchanged += 1
                 continue
-            else:
-                kind = Kind.GAINED if supported else Kind.LOST
-            numbers[kind, supported] += 1
-            some = found.setdefault((kind, supported), [])
-            if len(some) < top:
-                some.append((row_a, row_b, key))
+            supported = b.get(key, False)
+            kind = Kind.GAINED if supported else Kind.LOST
+            if key not in a or key not in b:
+                kind = Kind.APPEARED if key in b else Kind.VANISHED
+            found[kind, supported].append((row_a, row_b, key))
     first: dict[Kind, tuple[ClaimChange, ...]] = {}
     for kind in Kind:
         made: list[ClaimChange] = []
-        for row_a, row_b, key in (found.get((kind, False), []) + found.get((kind, True), []))[:top]:
+        for row_a, row_b, key in (found[kind, False] + found[kind, True])[:top]:
             rows = runs[0].rows[row_a], runs[1].rows[row_b]
             same = [
                 (c for c in row.scores[name].claims if paired.claim_key(c.text, c.against) == key)
@@ -232,8 +226,8 @@ def _claim_changes(
             labels = a and a.label, b and b.label
             made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, row_a))
         first[kind] = tuple(made)
-    counts = {kind: numbers[kind, False] + numbers[kind, True] for kind in Kind}
-    return ClaimChanges(metrics[1], unchanged, counts, numbers[Kind.APPEARED, False], first)
+    counts = {kind: len(found[kind, False]) + len(found[kind, True]) for kind in Kind}
+    return ClaimChanges(metrics[1], unchanged, counts, len(found[Kind.APPEARED, False]), first)
 
 
 @dataclass(frozen=True)
@@ -320,24 +314,6 @@ class Comparison:
         """Whether the judge, its settings, or how a compared metric is computed changed."""
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
 
-    @property
-    def deciding(self) -> tuple[MetricChange, ...]:
-        """The changes of metrics that have the same name, and so the same policy, in both runs."""
-        return tuple(each for each in self.metric_changes if each.metric not in self.renamed)
-
-    def regressions(
-        self, min_effect: float = 0.0, *, corrected: bool = False
-    ) -> tuple[MetricChange, ...]:
-        """Return the metrics that got worse, significantly, by more than `min_effect`.
-
-        With `corrected`, people's labels decide about judged metrics.
-        """
-        return tuple(
-            change
-            for change in self.deciding
-            if change.is_regression(min_effect, corrected=corrected)
-        )
-
     def to_dict(self) -> dict[str, object]:
         """Return the comparison as plain data, in the stable shape of `compare --json`."""
         return {
@@ -360,10 +336,7 @@ class Comparison:
 
 
 def shared_metrics(a: Run, b: Run) -> dict[str, str]:
-    """Return the metrics of both runs, by their names in B, with their names in A.
-
-    A metric with a policy that only B has is paired with one of the same base name that only A has.
-    """
+    """Return the metrics of both runs: name in B -> name in A, perhaps with another policy."""
     names = [name for name in a.metrics if name not in b.metrics and a.metrics[name].policy]
     left = {base_name(name): name for name in reversed(names)}
     found = ((x, x if x in a.metrics else left.get(base_name(x))) for x in b.metrics)
@@ -408,14 +381,13 @@ def compare(
     in_a = {name: shared[name] for name in chosen}
     made = columns or [paired.Columns(run, in_a, cluster=cluster) for run in (a, b)]
     columns_a, columns_b = made
-    if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
-        if not columns_a.tags:
-            raise UsageError(
-                f"cluster {cluster}: the samples of A have no tags; omit cluster "
-                "(queries of rankings from files never have tags)"
-            )
-        if cluster not in columns_a.tags:
+    if columns_a.ids and cluster is not None and cluster not in (INDEPENDENT, *columns_a.tags):
+        if columns_a.tags:
             raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
+        raise UsageError(
+            f"cluster {cluster}: the samples of A have no tags; omit cluster "
+            "(queries of rankings from files never have tags)"
+        )
     pairing = paired.pair_samples(columns_a, columns_b, a)
     places = pairing.pairs
     grouping = Grouping()
@@ -431,8 +403,8 @@ def compare(
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
     for name, other in in_a.items():
-        both_columns = columns_a.metrics[name], columns_b.metrics[name]
-        scores = scores_by_metric[name] = PairedScores.of(*both_columns, places)
+        sides = columns_a.metrics[name], columns_b.metrics[name]
+        scores = scores_by_metric[name] = PairedScores.of(*sides, places)
         infos = a.metrics[other], b.metrics[name]
         change, test = paired.compare_metric(name, infos, scores, grouping.labels)
         tested.append((scores.key, change, test))
@@ -443,10 +415,9 @@ def compare(
             for ways in ((steps, -steps) if change.higher_is_better else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
-        if any(column.judged for column in both_columns):
-            names_of_both, sides = (other, name), (a, b)
-            found = _claim_changes(names_of_both, both_columns, runs=sides, pairs=both, top=top)
-            claims.append(found)
+        if any(column.judged for column in sides):
+            own = other, name
+            claims.append(_claim_changes(own, sides, runs=(a, b), pairs=both, top=top))
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
@@ -523,11 +494,12 @@ def find_regressions(
     elif pairs < (min_paired - EPSILON) * samples:
         share = f"{pairs:,} of {samples:,} samples of A ({pairs / samples:.0%})"
         doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
-    if pairs and not any(change.n for change in comparison.deciding):
+    changes = [each for each in comparison.metric_changes if each.metric not in comparison.renamed]
+    if pairs and not any(change.n for change in changes):
         doubts.append("no metric was scored in both runs")
     else:
         lost: dict[str, str] = {}
-        for change in comparison.deciding:
+        for change in changes:
             number, scored = change.only_in_a, change.n + change.only_in_a
             if number > (MAX_LOST + EPSILON) * scored:
                 share = f"{number:,} of {count(scored, 'pair')} that A scored"
@@ -537,7 +509,7 @@ def find_regressions(
                 )
         doubts += join_by_reason(lost)
     if corrected:
-        judged = [change for change in comparison.deciding if change.judged]
+        judged = [change for change in changes if change.judged]
         doubts += (
             f"{change.metric}: {change.corrected.problem if change.corrected else 'no labels'}"
             for change in judged
@@ -545,9 +517,9 @@ def find_regressions(
         )
         if not judged:
             doubts.append("no compared metric is judged, so labels cannot correct any")
-    beyond = comparison.regressions(min_effect, corrected=corrected)
-    drops = comparison.regressions(corrected=corrected)
-    within = tuple(change for change in drops if change not in beyond)
+    worse = [each for each in changes if each.is_regression(corrected=corrected)]
+    beyond = tuple(each for each in worse if each.is_regression(min_effect, corrected=corrected))
+    within = tuple(each for each in worse if each not in beyond)
     return Regressions(tuple(doubts), beyond, within, corrected)
 
 
@@ -563,7 +535,7 @@ def correct_changes(
         sides.append(side)
     changes = (
         replace(change, corrected=_corrected(comparison, change.metric, sides))
-        if change.judged
+        if change.judged and change.metric not in comparison.renamed
         else change
         for change in comparison.metric_changes
     )
@@ -573,8 +545,7 @@ def correct_changes(
 def _corrected(
     comparison: Comparison, metric: str, sides: Sequence[Calibration | None]
 ) -> CorrectedDifference | None:
-    names = comparison.renamed.get(metric, metric), metric
-    labels = [side and side.find(name) for side, name in zip(sides, names, strict=True)]
+    labels = [side and side.find(metric) for side in sides]
     if not any(labels):
         return None
     problems = [f"run {run} is partial" for run in comparison.partial]

@@ -88,10 +88,7 @@ class MetricColumn:
 
 
 class Columns:
-    """The rows of one run as a comparison needs them: hashes of ids and queries, and scores.
-
-    Each of the metrics is given with the name that it has in some runs instead.
-    """
+    """The rows of one run: hashes of ids and queries, and scores; metrics by their other names."""
 
     def __init__(self, run: Run, metrics: Mapping[str, str], *, cluster: str | None = None) -> None:
         self.ids, self.queries = array("q"), array("q")

@@ -20,11 +20,10 @@ _SEVERAL = AfterValidator(lambda given: given if len(given) > 1 else next(iter(g
 
 def describe_field(field: str) -> str:
     """Return a field's name with its substitute: `ranking (or contexts)`, or its usual column."""
-    if field == "relevance":
-        return "relevance (column point_ids)"
     if field == "reference_claims":
         return "reference (or reference_claims)"
-    return f"{field} (or {SUBSTITUTE_FIELDS[field]})" if field in SUBSTITUTE_FIELDS else field
+    more = {"relevance": "column point_ids", "ranking": "or contexts"}
+    return f"{field} ({more[field]})" if field in more else field
 
 
 class Context(fields.FrozenModel):

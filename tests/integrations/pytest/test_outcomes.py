@@ -61,7 +61,7 @@ def test_lower_is_better():
     assert_sample(RIGHT, {"hallucination": 0})
 
 def test_too_high():
-    assert_sample(WRONG, {"unsupported_claims": 0})
+    assert_sample(WRONG, {"hallucination": 0})
 
 def test_undefined():
     assert_sample(SILENT, {"faithfulness": 0})
@@ -140,7 +140,7 @@ class TestOfAClass:
     def test_the_nearest_mark_counts(self, evaluate_sample):
         evaluate_sample(WRONG)
 
-    @pytest.mark.rag(metric="unsupported_claims", fail_over=0)
+    @pytest.mark.rag(metric="hallucination", fail_over=0)
     def test_two_marks(self, evaluate_sample):
         evaluate_sample(WRONG)
 
@@ -174,7 +174,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_half_is_enough": ("passed", ""),
     "test_the_row_comes_back": ("passed", ""),
     "test_lower_is_better": ("passed", ""),
-    "test_too_high": ("failure", "unsupported_claims 1.0000 is not <= 0"),
+    "test_too_high": ("failure", "hallucination 1.0000 is not <= 0"),
     "test_undefined": ("failure", "faithfulness is undefined, so >= 0 cannot be checked: the resp"),
     "test_policy": ("passed", ""),
     "test_no_such_metric": ("failure", "there is no metric named 'faithfulnes'; did you mean"),
@@ -206,7 +206,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_marked_the_wrong_way": ("failure", "higher is better for faithfulness; use "),
     "test_marked_without_metric": ("failure", "the marker rag needs a metric"),
     "test_the_nearest_mark_counts": ("passed", ""),
-    "test_two_marks": ("failure", "unsupported_claims 1.0000 is not <= 0"),
+    "test_two_marks": ("failure", "hallucination 1.0000 is not <= 0"),
     "test_judge": ("passed", ""),
     "test_retrieval": ("passed", ""),
     "test_a_function_under_test": ("passed", ""),
