@@ -38,6 +38,7 @@ class Cause(StrEnum):
     TRUNCATED = "truncated"
     MALFORMED = "malformed"
     COUNT_MISMATCH = "count_mismatch"
+    NO_CLAIMS = "no_claims"
     TIMEOUT = "timeout"
     RATE_LIMITED = "rate_limited"
     UNREACHABLE = "unreachable"

@@ -428,3 +428,48 @@ def test_contexts_of_another_answer_are_not_kept(answered: object, kept: list[st
     contexts = run.rows[0].sample.contexts
     assert (contexts and [each.text for each in contexts]) == kept
     assert run.rows[0].sample.response == "new"
+
+
+class SearchTarget(Target):
+    """A search that returns ids, or texts too, and a chat that returns texts and a response."""
+
+    name, gives = "search", frozenset({"response", "contexts", "ranking"})
+
+    def __init__(self, *, texts: bool) -> None:
+        self.texts, self.asked = texts, list[frozenset[str]]()
+
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        self.asked.append(needed)
+        found = [{"id": "1", "text": LASTS}, {"id": "2", "text": "The case is blue."}]
+        ids = [{**each, "text": each["text"] * self.texts} for each in found]
+        fields = {"ranking": [] if sample.id == "empty" else ids} if "ranking" in needed else {}
+        if not needed.isdisjoint({"response", "contexts"}):
+            fields |= {"response": LASTS, "contexts": found}
+        return Answer(fields)
+
+
+LASTS = "The battery lasts 20 hours."
+QUESTION = {"query": "How long does the battery last?", "reference": LASTS}
+
+
+@pytest.mark.parametrize("more", [(), ("faithfulness",)])
+@pytest.mark.parametrize("stored", [{}, {"contexts": ["Nothing of use."], "response": "No idea."}])
+def test_context_precision_of_ids_does_not_depend_on_other_metrics(
+    more: tuple[str, ...], stored: dict[str, object]
+) -> None:
+    target = SearchTarget(texts=False)
+    data = [{**QUESTION, **stored, "id": name} for name in ("one", "two", "empty")]
+    run = evaluate(data, metrics=["context_precision", *more], target=target)
+    scores = [row.scores["context_precision"] for row in run.rows]
+    assert [score.value for score in scores] == [1.0, 1.0, 0.0]
+    assert [score.detail["graded"] for score in scores] == ["contexts", "contexts", "ranking"]
+
+
+def test_a_search_that_returns_texts_is_asked_alone() -> None:
+    target = SearchTarget(texts=True)
+    run = evaluate([QUESTION], metrics="context_precision", target=target)
+    assert run.summary()["context_precision"].mean == 1.0
+    assert target.asked == [frozenset({"ranking"})]
+    row = {**QUESTION, "relevance": ["1"]}
+    evaluate([row], metrics="hit", target=(ids := SearchTarget(texts=False)))
+    assert ids.asked == [frozenset({"ranking"})]

@@ -198,7 +198,8 @@ async def test_hybrid_notes_it_also_where_there_is_no_number() -> None:
     said = await score("faithfulness,claim_source=hybrid", judge)
     assert (said.state, "note" in said.detail) == (State.FAILED, True)
     none = scripted(extract_claims=lambda q: () if q.by == "sentences" else NO)
-    said = await score("faithfulness,claim_source=hybrid", none)
+    greeting = SAMPLE.model_copy(update={"response": "Hello!"})
+    said = await score("faithfulness,claim_source=hybrid", none, greeting)
     assert (said.state, "note" in said.detail) == (State.UNDEFINED, True)
 
 
@@ -414,15 +415,62 @@ def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:
     assert get(spelled) == get(name)
 
 
-@pytest.mark.parametrize("policy", ["ragaliq", "deepeval", "promptfoo", "promptfoo-plan"])
-async def test_no_claims_in_a_response_that_states_something_are_flagged(policy: str) -> None:
-    empty = scripted(extract_claims=[])
-    judged = await score(f"faithfulness:{policy},threshold=0", empty)
-    assert (judged.state, judged.fallback, judged.passed) == (State.SCORED, True, False)
-    assert str(judged.reason).endswith("no claims in a response that seems to make statements")
-    chatter = SAMPLE.model_copy(update={"response": "Hello! How can I help you?"})
-    judged = await score(f"faithfulness:{policy},threshold=0", empty, chatter)
-    assert (judged.state, judged.fallback) == (State.SCORED, False)
+SILENT = {"extract_claims": []}  # a judge that finds no claims
+ANSWERED = SAMPLE.model_copy(update={"reference": "It lasts 20 hours."})
+
+
+@each_case(
+    "name",
+    [
+        *("faithfulness:expected", "faithfulness:promptfoo-plan,verify=truths,threshold=0"),
+        *("claim_precision", "context_recall", "claim_recall", "hallucination"),
+        *("hallucinated_claims", "noise_sensitivity", "answer_correctness"),
+    ],
+)
+async def test_no_claims_in_statements_are_a_failure_of_the_judge(name: str) -> None:
+    judged = await score(name, scripted(**SILENT), ANSWERED)
+    assert (judged.state, judged.cause) == (State.FAILED, Cause.NO_CLAIMS)
+    text = ANSWERED.reference if name.endswith("_recall") else ANSWERED.response
+    said = f"no claims in what seems to make statements: {text}"
+    assert name == "answer_correctness" or str(judged.reason).endswith(said)
+
+
+@each_case("policy", POLICIES)
+@each_case("response", ["Hello! How can I help you?", "Sure!", "I do not know.", " "])
+async def test_no_claims_in_other_responses_are_what_the_policy_says(
+    policy: str, response: str
+) -> None:
+    sample = SAMPLE.model_copy(update={"response": response})
+    judged = await score(f"faithfulness:{policy}", scripted(**SILENT), sample)
+    ruling = POLICIES[policy].no_claims
+    assert (judged.state, judged.value, judged.fallback) == (ruling.state, ruling.value, False)
+
+
+async def test_hybrid_claims_are_sentences_if_the_judge_finds_none() -> None:
+    def asked(question: ExtractClaims) -> list[Claim]:
+        return [Claim(text=text) for text in TEXTS if question.by == "sentences"]
+
+    judged = await score("faithfulness,claim_source=hybrid", scripted(extract_claims=asked))
+    assert judged.value == pytest.approx(2 / 3)
+    assert judged.detail["note"] == (
+        "the claims are sentences, because none were extracted: no_claims"
+    )
+
+
+@each_case("name", [*(f"faithfulness:{policy}" for policy in POLICIES), "claim_precision"])
+def test_one_answer_with_claims_of_ten_passes_no_gate(name: str) -> None:
+    found = [Claim(text="It is blue.")]
+    judge = scripted(
+        extract_claims=lambda asked: found if "blue" in asked.response else [],
+        verify_claims=[Verdict(label=Label.SUPPORTED, confidence=0.9)],
+    )
+    texts = ["It is blue.", *(f"It lasts {hours} hours." for hours in range(20, 29))]
+    rows = [SAMPLE.model_copy(update={"id": f"q{n}", "response": x}) for n, x in enumerate(texts)]
+    rows = [row.model_copy(update={"reference": "It is blue."}) for row in rows]
+    run = evaluate(rows, metrics=name, judge=judge, fail_under={name: 0.5})
+    (summary,) = run.summary().values()
+    assert (summary.scored, summary.failed, dict(summary.causes)) == (1, 9, {"no_claims": 9})
+    assert "9 of 10 scores" in str(run.troubles)
 
 
 def verdicts(*given: tuple[Label, float | None]) -> ScriptedJudge:

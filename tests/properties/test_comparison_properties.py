@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.results.comparison import Comparison, Kind, compare
+from ragstone.results.comparison import Comparison, Kind, compare, find_regressions
 from ragstone.results.paired import Finding
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
@@ -162,4 +162,4 @@ def test_two_runs_of_the_same_system_are_not_told_apart(rough: None) -> None:
 
 def test_a_worse_system_is_told_apart(rough: None) -> None:
     comparisons = [simulated(pair, drop=0.15) for pair in range(20)]
-    assert sum(len(each.regressions()) == 2 for each in comparisons) >= 19
+    assert sum(len(find_regressions(each).beyond) == 2 for each in comparisons) >= 19

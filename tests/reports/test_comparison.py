@@ -278,7 +278,20 @@ def test_runs_without_a_metric_in_common_say_so(make_run: MakeRun) -> None:
     assert "the runs have no metrics in common" in text
     assert "metrics only in A: hit@5" in text
     assert "metrics only in B: f1@5" in text
-    assert "no recorded change" in text
+    assert "no recorded change" not in text
+
+
+def test_a_metric_with_another_policy_is_named_before_anything_else(make_run: MakeRun) -> None:
+    rows = [
+        replace(row, scores={"faithfulness:ragas": row.scores["faithfulness"]})
+        for row in make_run(names=("faithfulness",)).rows
+    ]
+    a, b = make_run(names=("faithfulness",)), make_run(rows, names=("faithfulness:ragas",))
+    text = shown(compare(a, b))
+    line = "faithfulness:ragas in B is compared with faithfulness in A"
+    assert text.index(line) < text.index("What changed from A")
+    assert "judge or its settings" not in text
+    assert "no recorded change" not in text
 
 
 def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
@@ -290,6 +303,7 @@ def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
     assert "0 pairs" in text
     assert "unpaired: 4 in A, 4 in B" in text
     assert "not paired because the same id has different queries: q1, q2, q3 and 1 more" in text
+    assert "no recorded change" not in text
     assert "left out because the query is not unique: 4 rows" in text
     assert "stopped early" in text
     assert "too few to tell" in text

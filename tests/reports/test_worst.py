@@ -106,6 +106,11 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
             "wrong number of answers",
             "try another --model, or --verify each",
         ),
+        (
+            Cause.NO_CLAIMS,
+            "no claims found in statements",
+            "try another --model, or use --set claim_source=hybrid",
+        ),
         (Cause.METRIC_ERROR, "error in the metric", "fix the metric, then run again"),
     ],
 )

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.results.comparison import Regressions, compare, find_regressions
+from ragstone.results.comparison import Kind, Regressions, compare, find_regressions
 from ragstone.results.paired import Finding
+from ragstone.results.systems import side_by_side
+from ragstone.types.claim import Label
+from ragstone.types.config import Source
 
 RUNS = Any
 
@@ -48,7 +51,7 @@ def test_where_lower_is_better_less_is_a_gain(runs: RUNS) -> None:
     (moved,) = comparison.metric_changes
     assert moved.finding is Finding.BETTER
     assert (moved.difference, moved.gain, moved.win_loss_tie) == (-1.0, 1.0, (8, 0, 0))
-    assert not comparison.regressions()
+    assert not find_regressions(comparison).beyond
     assert len(comparison.sample_changes[0].best) == 5
     assert not comparison.sample_changes[0].worst
 
@@ -133,9 +136,11 @@ def test_an_interval_is_as_wide_as_its_correction(runs: RUNS) -> None:
 def test_a_drop_fails_only_where_it_is_larger_than_what_is_let_pass(runs: RUNS) -> None:
     a, b = runs.of({"f1@5": [0.75] * 8}), runs.of({"f1@5": [0.7] * 8}, run_id="b")
     comparison = compare(a, b)
-    assert comparison.regressions()
-    assert comparison.regressions(0.04)
-    assert not comparison.regressions(0.05)  # 0.05 up to rounding is not more than 0.05
+    assert find_regressions(comparison).beyond
+    assert find_regressions(comparison, min_effect=0.04).beyond
+    assert not find_regressions(
+        comparison, min_effect=0.05
+    ).beyond  # 0.05 up to rounding is not more than 0.05
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -145,7 +150,7 @@ def test_fewer_than_two_pairs_tell_nothing(runs: RUNS, n: int) -> None:
     assert comparison.metric_changes[0].finding is Finding.TOO_FEW
     assert comparison.metric_changes[0].p is None
     assert any(each.n for each in comparison.metric_changes) is (n == 1)
-    assert not comparison.regressions()
+    assert not find_regressions(comparison).beyond
 
 
 def test_what_is_not_scored_on_both_sides_is_counted_and_not_averaged(runs: RUNS) -> None:
@@ -173,6 +178,70 @@ def test_metrics_of_one_run_alone_are_named(runs: RUNS) -> None:
     comparison = compare(a, b)
     assert [each.metric for each in comparison.metric_changes] == ["hit@5"]
     assert (comparison.only_a, comparison.only_b) == (("mrr@5",), ("f1@5",))
+
+
+def test_a_metric_is_compared_across_policies_and_decides_nothing(runs: RUNS) -> None:
+    a, b = (
+        runs.of({name: [runs.claimed(value, runs.claim("It is red.", label))] * 20}, run_id=name)
+        for name, value, label in (
+            ("faithfulness", 1.0, Label.CONTRADICTED),
+            ("faithfulness:deepeval", 0.5, Label.SUPPORTED),
+        )
+    )
+    comparison = compare(a, b)
+    (change,) = comparison.metric_changes
+    assert (change.metric, change.mean_a, change.mean_b) == ("faithfulness:deepeval", 1.0, 0.5)
+    assert comparison.renamed == {"faithfulness:deepeval": "faithfulness"}
+    assert (comparison.only_a, comparison.only_b, comparison.unchanged) == ((), (), False)
+    assert comparison.claims[0].counts[Kind.GAINED] == 20
+    assert [each[1:] for each in comparison.changes] == [
+        (
+            "faithfulness:deepeval",
+            "faithfulness: policy strict, 0 to 1, higher is better",
+            "policy deepeval, 0 to 1, higher is better",
+        )
+    ]
+    assert side_by_side([a, b]).table["faithfulness:deepeval"][0] == 20
+    assert compare(a, b, metrics=["faithfulness"]).renamed == comparison.renamed
+    found = find_regressions(comparison)
+    assert (found.doubts, found.beyond) == (("no metric was scored in both runs",), ())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "compared"),
+    [
+        (["faithfulness", "hit@3"], ["faithfulness:ragas", "hit@5"], ["faithfulness:ragas"]),
+        (["faithfulness"], ["faithfulness", "faithfulness:ragas"], ["faithfulness"]),
+        (["faithfulness:ragas"], ["faithfulness,verify=each"], ["faithfulness,verify=each"]),
+        (["noise_sensitivity"], ["noise_sensitivity,contexts=relevant"], []),
+        (["hallucination"], ["faithfulness"], []),
+    ],
+)
+def test_only_metrics_with_a_policy_are_compared_by_base_name(
+    runs: RUNS, a: list[str], b: list[str], compared: list[str]
+) -> None:
+    sides = (runs.of({name: [1.0] for name in names}, run_id=names[0]) for names in (a, b))
+    assert [change.metric for change in compare(*sides).metric_changes] == compared
+
+
+@pytest.mark.parametrize(
+    ("changed", "metrics"),
+    [
+        ({}, []),
+        ({"judge": "openai:m"}, ["hit@5"]),
+        ({"plan": {"policy": "ragas"}}, ["hit@5"]),
+        ({"ids": ["other"]}, []),
+        ({"source": Source(name="data.xlsx", fingerprint="0" * 64, rows=1)}, []),
+    ],
+)
+def test_runs_are_unchanged_only_if_nothing_that_is_known_differs(
+    runs: RUNS, changed: dict[str, Any], metrics: list[str]
+) -> None:
+    a = runs.of({"hit@5": [1.0], "faithfulness": [1.0]})
+    b = runs.of({"hit@5": [1.0], "faithfulness": [1.0]}, run_id="b", **changed)
+    assert compare(a, b, metrics=metrics).unchanged is (not changed)
+    more = runs.of({"hit@5": [1.0], "faithfulness": [1.0], "mrr@5": [1.0]}, run_id="b")
+    assert not compare(a, more).unchanged
 
 
 def test_a_metric_that_one_run_lacks_cannot_be_asked_for(runs: RUNS) -> None:

@@ -48,8 +48,8 @@ def test_columns_are_compared_as_their_rows_are(
 ) -> None:
     values = values_of(given_rows)
     run = ranked_run(1)
-    at_once = Columns(replace(run, rows=values), ["ndcg@5"])
-    one_by_one = Columns(replace(run, rows=list(values)), ["ndcg@5"])
+    at_once = Columns(replace(run, rows=values), {"ndcg@5": "ndcg@5"})
+    one_by_one = Columns(replace(run, rows=list(values)), {"ndcg@5": "ndcg@5"})
     assert at_once.ids == one_by_one.ids
     assert at_once.queries == one_by_one.queries
     places = np.arange(len(values))

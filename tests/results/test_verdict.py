@@ -207,7 +207,7 @@ def test_a_threshold_or_a_contradiction_decides_what_is_right() -> None:
     assert is_right("faithfulness", Score.scored(1)) is True
     assert is_right("faithfulness:ragaliq", Score.scored(0.9)) is False
     assert is_right("faithfulness", Score.undefined("no claims")) is None
-    assert is_right("exact_match", Score.scored(1).flag("imputed")) is None
+    assert is_right("exact_match", Score.scored(1).model_copy(update={"fallback": True})) is None
 
 
 def test_a_query_without_an_answer_is_right_if_it_is_declined() -> None:

@@ -170,6 +170,11 @@ TABLE: dict[str, tuple[Sample, dict[str, object], tuple[object, ...]]] = {
         {"extract_claims": ()},
         (*(UNDEFINED,) * 3, scored(1.0), scored(1.0), scored(0.0), scored(0.0)),
     ),
+    "no claims in statements": (
+        ANSWERED,
+        {"extract_claims": ()},
+        (F(Cause.NO_CLAIMS),) * 7,
+    ),
     "contexts empty": (
         sample(response=FOUR, contexts=()),
         {"extract_claims": CLAIMS},

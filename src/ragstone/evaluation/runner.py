@@ -548,6 +548,7 @@ class Evaluation:
             every=self.every,
             concurrency=self.plan.concurrency,
             answered=self.recorder.answered,
+            texts=any("ranking" in x.needs and "relevance" not in x.needs for x in self.metrics),
         )
         return await stack.enter_async_context(answered)
 

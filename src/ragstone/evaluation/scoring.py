@@ -87,14 +87,17 @@ class MetricAsker:
         self._transcript = transcript
         self.keys = set[str]()
         self.notes: dict[str, None] = {}
-        self.no_claims = False  # true if the judge found none in what seems to make statements
 
     async def __call__(self, question: Question[T]) -> T:
         self.keys.add(question.key)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
-        if isinstance(question, ExtractClaims) and not reply.value:
-            self.no_claims = self.no_claims or bool(extract_claims(question.response))
+        text = "" if reply.value or not isinstance(question, ExtractClaims) else question.response
+        if text and extract_claims(text):
+            words = (
+                f"the judge found no claims in what seems to make statements: {quoted(text, 80)}"
+            )
+            raise JudgeError(Cause.NO_CLAIMS, words)
         return reply.value
 
 
@@ -299,8 +302,6 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
         raise
     except BaseException as error:  # noqa: BLE001 - third-party metrics may raise anything
         return _score_exception(metric, row, error)
-    if ask.no_claims and score.value is not None and not score.claims:
-        score = score.flag("the judge found no claims in a response that seems to make statements")
     return score.noted(ask.notes)
 
 
@@ -331,8 +332,6 @@ def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
     return Score.failed(Cause.METRIC_ERROR, describe_exception("the metric", error))
 
 
-# Asking the target
-
 DROPPED = "the stored response was discarded, because it does not belong to the target's contexts"
 REPLACED = (
     "the stored value of {} was replaced, so that all fields come from one reply of the target"
@@ -347,17 +346,24 @@ def ask_target(
     every: bool,
     concurrency: int,
     answered: Collection[int] = (),
+    texts: bool = False,
 ) -> AbstractAsyncContextManager[Results[Row]]:
     """Ask for missing fields, with `every` for those of all rows; rows come as they finish.
 
-    Rows that are `answered` stay as they are.
+    Rows that are `answered` stay as they are. With `texts`, a row whose ranking has only ids is
+    asked again for its contexts too.
     """
 
     async def ask(row: Row) -> Row:
         present = {field for field in FIELDS if getattr(row.sample, field) is not None}
         missing = wanted if every else wanted - present
-        if not missing or row.index in answered:
-            return row
+        asked = await request(row, missing) if missing and row.index not in answered else row
+        lacks_texts = asked.sample.has_only_ids and asked.sample.contexts is None
+        if texts and lacks_texts and "contexts" in target.gives - missing:
+            asked = await request(row, missing | {"contexts"})
+        return asked
+
+    async def request(row: Row, missing: frozenset[str]) -> Row:
         try:
             answer = await target.ask(row.sample, missing)
             if not isinstance(cast("object", answer), Answer):
@@ -370,8 +376,8 @@ def ask_target(
             failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
             answer = Answer({}, dict.fromkeys(missing, failure))
         answer = validate_answer(answer, missing)
-        if every and "response" in missing and "contexts" in target.gives:  # or of another answer
-            answer = replace(answer, fields={"contexts": None, **answer.fields})
+        if every and (texts or "response" in missing) and "contexts" in target.gives:
+            answer = replace(answer, fields={"contexts": None, **answer.fields})  # others are old
         return add_answer(row, answer, every=every)
 
     return worker_pool(rows, ask, concurrency=concurrency)
@@ -415,8 +421,6 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
     sample = row.sample.model_copy(update=fields)
     return replace(row, sample=sample, failures=failures, calls=answer.calls, notes=notes)
 
-
-# Stopping while a service is down
 
 MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress at once
 SERVICE_CAUSES = frozenset(  # they suggest that a service is down; others depend on a row's content

@@ -423,9 +423,8 @@ class ClaimMetric(ClaimVerifier):
                 why = f"the label {item.written!r} cannot be read"
                 verdict = Verdict(label=self.rules.on_unreadable_label, reason=why)
             number = item.number or place
-            claim = Claim(text=f"(no claim has the number {number})")
-            if 1 <= number <= due:
-                claim = claims[number - 1]
+            unknown = Claim(text=f"(no claim has the number {number})")
+            claim = claims[number - 1] if 1 <= number <= due else unknown
             judged.append(JudgedClaim.of(claim, verdict, self.check.against))
         return self.score_verdicts(judged, flag=reason, due=due)
 
@@ -441,21 +440,19 @@ class ClaimMetric(ClaimVerifier):
     ) -> Score:
         threshold = self.rules.threshold if self.threshold is None else self.threshold
         reached = threshold is not None and reaches(value, threshold)
-        parts: list[str] = []
+        words = ""
         if threshold is not None:
-            sign = ">=" if reached else "<"
-            parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
+            words = f"{self.label} {value:.2f} is {'>=' if reached else '<'} {threshold:g}"
             if reached and (flag or veto):
-                parts[0] += ", but does not pass" + (": it is flagged" if flag else "")
-        if note:
-            parts = [": ".join([*parts, note])]
-        parts += [f"flagged: {flag}"] if flag else []
+                words += ", but does not pass" + (": it is flagged" if flag else "")
+        words = ": ".join(filter(None, (words, note)))
+        words = "; ".join(filter(None, (words, flag and f"flagged: {flag}")))
         return Score(
             state=State.SCORED,
             value=value,
             threshold=threshold,
             passed=None if threshold is None else reached and not flag and not veto,
-            reason="; ".join(parts) or None,
+            reason=words or None,
             fallback=flag is not None,
             detail=detail,
             claims=claims,

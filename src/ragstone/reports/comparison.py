@@ -44,8 +44,13 @@ def finding_lines(comparison: Comparison) -> Iterator[Line]:
 def doubts(comparison: Comparison) -> Iterator[Line]:
     for run in comparison.partial:
         yield Line(f"run {run} stopped early", Tone.BAD)
-    judgments = any(change.name == "judgments (hash)" for change in comparison.changes)
-    changed = {"judge or its settings": comparison.judge_changed, "judgments": judgments}
+    for name, other in comparison.renamed.items():
+        words = f"{name} in B is compared with {other} in A, so differences may come from the rule"
+        yield Line(f"{words}, not from your system.", Tone.BAD)
+    others = [change for change in comparison.changes if change.name not in comparison.renamed]
+    judge = any(change.about in ("judge", "metrics") for change in others)
+    judgments = any(change.name == "judgments (hash)" for change in others)
+    changed = {"judge or its settings": judge, "judgments": judgments}
     for what in (what for what, is_so in changed.items() if is_so):
         source, _, _ = what.partition(" ")
         words = f"The {what} changed, so differences may come from the {source}"
@@ -57,7 +62,7 @@ def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
     if comparison.changes:
         rows = tuple(GridRow((each.name, each.a, each.b)) for each in comparison.changes)
         yield Grid(("setting", "in A", "in B"), rows, prose=frozenset({"in A", "in B"}))
-    else:
+    elif comparison.unchanged:
         yield Line("no recorded change: same data, judge, target and settings")
 
 

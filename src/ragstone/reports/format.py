@@ -20,6 +20,7 @@ CAUSES: Mapping[Cause, str] = {  # in reports for people; files for programs hav
     Cause.TRUNCATED: "truncated",
     Cause.MALFORMED: "unreadable reply",
     Cause.COUNT_MISMATCH: "wrong number of answers",
+    Cause.NO_CLAIMS: "no claims found in statements",
     Cause.TIMEOUT: "timed out",
     Cause.RATE_LIMITED: "rate limited",
     Cause.UNREACHABLE: "unreachable",

@@ -493,6 +493,7 @@ def _failure_advice(run: Run) -> str | None:
         Cause.TRUNCATED: longer,
         Cause.MALFORMED: other_model[Cause.MALFORMED],
         Cause.COUNT_MISMATCH: other_model[Cause.COUNT_MISMATCH],
+        Cause.NO_CLAIMS: f"try another --model, or {use} --set claim_source=hybrid",
         Cause.METRIC_ERROR: f"fix the metric, then {again}",
         Cause.JUDGE_ERROR: f"fix the judge, then {again}",
         Cause.TARGET_ERROR: f"fix the target, then {again}",

@@ -1,8 +1,8 @@
 """Comparison: what changed between two runs, and whether by more than chance."""
 
 import json
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.fields import split_threshold
+from ragstone._internal.fields import base_name, split_threshold
 from ragstone._internal.text import count, join_by_reason
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results import paired
@@ -76,7 +76,7 @@ _SCOPES = {
 }
 
 
-def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
+def config_changes(a: Run, b: Run, metrics: Mapping[str, str]) -> tuple[ConfigChange, ...]:
     """Return the differences of configuration, the most important first.
 
     Settings of a judge that no compared metric asks are left out, and changes that follow from
@@ -84,8 +84,9 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
     way for each of the metrics, its settings are like others.
     """
     known = a.manifest.judge_setups.keys() | b.manifest.judge_setups.keys()
-    judged = [name for name in metrics if a.metrics[name].calls or name in known]
-    setups = [[run.manifest.judge_setups.get(name) for name in judged] for run in (a, b)]
+    judged = [name for name in metrics if b.metrics[name].calls or name in known]
+    given = a.manifest.judge_setups, b.manifest.judge_setups
+    setups = [[each.get(name) or each.get(metrics[name]) for name in judged] for each in given]
     recorded = all(map(all, setups))
     same = recorded and setups[0] == setups[1]
     facts_a, facts_b = _facts(a, metrics), _facts(b, metrics)
@@ -102,7 +103,7 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
     return tuple(sorted(found, key=lambda change: order.index(change.about)))
 
 
-def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
+def _facts(run: Run, metrics: Mapping[str, str]) -> dict[tuple[About, str], str]:
     manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
     data = source.fingerprint or identity.get("data fingerprint", "")
     facts: dict[tuple[About, str], object] = {
@@ -126,9 +127,10 @@ def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
     }
     settings = manifest.plan.model_dump(mode="json", exclude=_REPORTED_ELSEWHERE)
     facts |= {(_ABOUT.get(name, About.SETTINGS), name): value for name, value in settings.items()}
-    for name in metrics:
-        info = run.metrics[name]
-        policy = f"policy {info.policy}, " if info.policy else ""
+    for name, in_a in metrics.items():
+        own = name if name in run.metrics else in_a
+        info, other = run.metrics[own], f"{own}: " * (own != name)
+        policy = f"{other}policy {info.policy}, " if info.policy else ""
         rule = f"{policy}{info.low:g} to {info.high:g}, {info.better} is better"
         facts[About.METRICS, name] = rule
     return {what: _text(value) for what, value in facts.items()}
@@ -188,7 +190,7 @@ class ClaimChanges:
 
 
 def _claim_changes(
-    metric: str,
+    metrics: tuple[str, str],
     columns: tuple[paired.MetricColumn, paired.MetricColumn],
     *,
     runs: tuple[Run, Run],
@@ -196,33 +198,27 @@ def _claim_changes(
     top: int,
 ) -> ClaimChanges:
     unchanged = 0
-    numbers = Counter[tuple[Kind, bool]]()  # by kind, and whether B's judge supports the claim
-    found: dict[tuple[Kind, bool], list[tuple[int, int, int]]] = {}
+    # by kind, and whether B's judge supports the claim
+    found = defaultdict[tuple[Kind, bool], list[tuple[int, int, int]]](list)
     for row_a, row_b in pairs.tolist():
         a, b = columns[0].claims(row_a), columns[1].claims(row_b)
         for key in b | a:
-            supported = b.get(key, False)
-            if key not in b:
-                kind = Kind.VANISHED
-            elif key not in a:
-                kind = Kind.APPEARED
-            elif a[key] == supported:
+            if a.get(key) == b.get(key):
                 unchanged += 1
                 continue
-            else:
-                kind = Kind.GAINED if supported else Kind.LOST
-            numbers[kind, supported] += 1
-            some = found.setdefault((kind, supported), [])
-            if len(some) < top:
-                some.append((row_a, row_b, key))
+            supported = b.get(key, False)
+            kind = Kind.GAINED if supported else Kind.LOST
+            if key not in a or key not in b:
+                kind = Kind.APPEARED if key in b else Kind.VANISHED
+            found[kind, supported].append((row_a, row_b, key))
     first: dict[Kind, tuple[ClaimChange, ...]] = {}
     for kind in Kind:
         made: list[ClaimChange] = []
-        for row_a, row_b, key in (found.get((kind, False), []) + found.get((kind, True), []))[:top]:
+        for row_a, row_b, key in (found[kind, False] + found[kind, True])[:top]:
             rows = runs[0].rows[row_a], runs[1].rows[row_b]
             same = [
-                (c for c in row.scores[metric].claims if paired.claim_key(c.text, c.against) == key)
-                for row in rows
+                (c for c in row.scores[name].claims if paired.claim_key(c.text, c.against) == key)
+                for row, name in zip(rows, metrics, strict=True)
             ]
             a, b = (next(claims, None) for claims in same)
             shown = b or a
@@ -230,8 +226,8 @@ def _claim_changes(
             labels = a and a.label, b and b.label
             made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, row_a))
         first[kind] = tuple(made)
-    counts = {kind: numbers[kind, False] + numbers[kind, True] for kind in Kind}
-    return ClaimChanges(metric, unchanged, counts, numbers[Kind.APPEARED, False], first)
+    counts = {kind: len(found[kind, False]) + len(found[kind, True]) for kind in Kind}
+    return ClaimChanges(metrics[1], unchanged, counts, len(found[Kind.APPEARED, False]), first)
 
 
 @dataclass(frozen=True)
@@ -274,6 +270,8 @@ class Comparison:
         cluster: the tag that groups rows, if the user named one.
         only_a, only_b: metrics of one run only.
         metric_changes: metrics of both runs, in B's order.
+        renamed: those with another name in A, such as another policy: they decide nothing.
+        unchanged: whether both runs have the same metrics, judge, data, target and settings.
         scores: by metric, the numbers of all pairs that both runs scored.
         tests: the changes before they were corrected for their number, for tables of all pairs.
     """
@@ -295,6 +293,8 @@ class Comparison:
     tests: Sequence[Test] = field(compare=False, default=())
     main: str | None = None  # the metric of B's verdict
     run: Run | None = field(compare=False, default=None)  # B
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    unchanged: bool = False
 
     @cached_property
     def headline(self) -> Headline:
@@ -315,19 +315,6 @@ class Comparison:
         """Whether the judge, its settings, or how a compared metric is computed changed."""
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
 
-    def regressions(
-        self, min_effect: float = 0.0, *, corrected: bool = False
-    ) -> tuple[MetricChange, ...]:
-        """Return the metrics that got worse, significantly, by more than `min_effect`.
-
-        With `corrected`, people's labels decide about judged metrics.
-        """
-        return tuple(
-            change
-            for change in self.metric_changes
-            if change.is_regression(min_effect, corrected=corrected)
-        )
-
     def to_dict(self) -> dict[str, object]:
         """Return the comparison as plain data, in the stable shape of `compare --json`."""
         return {
@@ -347,6 +334,14 @@ class Comparison:
             "samples": {each.metric: each.to_dict() for each in self.sample_changes},
             "claims": {each.metric: each.to_dict() for each in self.claims},
         }
+
+
+def shared_metrics(a: Run, b: Run) -> dict[str, str]:
+    """Return the metrics of both runs: name in B -> name in A, perhaps with another policy."""
+    names = [name for name in a.metrics if name not in b.metrics and a.metrics[name].policy]
+    left = {base_name(name): name for name in reversed(names)}
+    found = ((x, x if x in a.metrics else left.get(base_name(x))) for x in b.metrics)
+    return {name: other for name, other in found if other}
 
 
 def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
@@ -378,21 +373,22 @@ def compare(
     kind. Each run is read once from end to end, and then the listed rows; `columns` are those
     of the chosen metrics, if the runs were read before. `names` are those of the runs.
     """
-    chosen = shared = [name for name in b.metrics if name in a.metrics]
+    shared = shared_metrics(a, b)
+    chosen = [*shared]
     if columns:
         chosen = [*columns[0].metrics]
     elif metrics:
-        chosen = choose_metrics(metrics, shared, "metric of both runs")
-    made = columns or [paired.Columns(run, chosen, cluster=cluster) for run in (a, b)]
+        chosen = choose_metrics(metrics, chosen, "metric of both runs")
+    in_a = {name: shared[name] for name in chosen}
+    made = columns or [paired.Columns(run, in_a, cluster=cluster) for run in (a, b)]
     columns_a, columns_b = made
-    if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
-        if not columns_a.tags:
-            raise UsageError(
-                f"cluster {cluster}: the samples of A have no tags; omit cluster "
-                "(queries of rankings from files never have tags)"
-            )
-        if cluster not in columns_a.tags:
+    if columns_a.ids and cluster is not None and cluster not in (INDEPENDENT, *columns_a.tags):
+        if columns_a.tags:
             raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
+        raise UsageError(
+            f"cluster {cluster}: the samples of A have no tags; omit cluster "
+            "(queries of rankings from files never have tags)"
+        )
     pairing = paired.pair_samples(columns_a, columns_b, a)
     places = pairing.pairs
     grouping = Grouping()
@@ -407,10 +403,10 @@ def compare(
     scores_by_metric: dict[str, PairedScores] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
-    for name in chosen:
-        both_columns = columns_a.metrics[name], columns_b.metrics[name]
-        scores = scores_by_metric[name] = PairedScores.of(*both_columns, places)
-        infos = a.metrics[name], b.metrics[name]
+    for name, other in in_a.items():
+        sides = columns_a.metrics[name], columns_b.metrics[name]
+        scores = scores_by_metric[name] = PairedScores.of(*sides, places)
+        infos = a.metrics[other], b.metrics[name]
         change, test = paired.compare_metric(name, infos, scores, grouping.labels)
         tested.append((scores.key, change, test))
         steps = np.round(scores.b - scores.a, _DIGITS)
@@ -420,19 +416,20 @@ def compare(
             for ways in ((steps, -steps) if change.higher_is_better else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
-        if any(column.judged for column in both_columns):
-            claims.append(_claim_changes(name, both_columns, runs=(a, b), pairs=both, top=top))
+        if any(column.judged for column in sides):
+            own = other, name
+            claims.append(_claim_changes(own, sides, runs=(a, b), pairs=both, top=top))
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
         names=names_of((a, b), names),
         partial=tuple(run.manifest.run_id for run in (a, b) if run.partial),
-        changes=config_changes(a, b, chosen),
+        changes=config_changes(a, b, in_a),
         pairing=pairing,
         cluster=cluster,
         grouping=grouping,
-        only_a=tuple(name for name in a.metrics if name not in b.metrics),
-        only_b=tuple(name for name in b.metrics if name not in a.metrics),
+        only_a=tuple(name for name in a.metrics if name not in shared.values()),
+        only_b=tuple(name for name in b.metrics if name not in shared),
         metric_changes=paired.correct(tested),
         sample_changes=tuple(sample_changes),
         claims=tuple(claims),
@@ -440,6 +437,9 @@ def compare(
         tests=tested,
         main=b.verdict.metric if b.columns is None else next(iter(chosen), None),
         run=b,
+        renamed={name: other for name, other in in_a.items() if name != other},
+        unchanged=a.metrics.keys() == b.metrics.keys()
+        and not (pairing.only_a or pairing.only_b or config_changes(a, b, shared)),
     )
 
 
@@ -496,11 +496,12 @@ def find_regressions(
     elif pairs < (min_paired - EPSILON) * samples:
         share = f"{pairs:,} of {samples:,} samples of A ({pairs / samples:.0%})"
         doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
-    if pairs and not any(change.n for change in comparison.metric_changes):
+    changes = [each for each in comparison.metric_changes if each.metric not in comparison.renamed]
+    if pairs and not any(change.n for change in changes):
         doubts.append("no metric was scored in both runs")
     else:
         lost: dict[str, str] = {}
-        for change in comparison.metric_changes:
+        for change in changes:
             number, scored = change.only_in_a, change.n + change.only_in_a
             if number > (MAX_LOST + EPSILON) * scored:
                 share = f"{number:,} of {count(scored, 'pair')} that A scored"
@@ -510,7 +511,7 @@ def find_regressions(
                 )
         doubts += join_by_reason(lost)
     if corrected:
-        judged = [change for change in comparison.metric_changes if change.judged]
+        judged = [change for change in changes if change.judged]
         doubts += (
             f"{change.metric}: {change.corrected.problem if change.corrected else 'no labels'}"
             for change in judged
@@ -518,9 +519,9 @@ def find_regressions(
         )
         if not judged:
             doubts.append("no compared metric is judged, so labels cannot correct any")
-    beyond = comparison.regressions(min_effect, corrected=corrected)
-    drops = comparison.regressions(corrected=corrected)
-    within = tuple(change for change in drops if change not in beyond)
+    worse = [each for each in changes if each.is_regression(corrected=corrected)]
+    beyond = tuple(each for each in worse if each.is_regression(min_effect, corrected=corrected))
+    within = tuple(each for each in worse if each not in beyond)
     return Regressions(tuple(doubts), beyond, within, corrected)
 
 
@@ -536,7 +537,7 @@ def correct_changes(
         sides.append(side)
     changes = (
         replace(change, corrected=_corrected(comparison, change.metric, sides))
-        if change.judged
+        if change.judged and change.metric not in comparison.renamed
         else change
         for change in comparison.metric_changes
     )

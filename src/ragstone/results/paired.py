@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -88,9 +88,9 @@ class MetricColumn:
 
 
 class Columns:
-    """The rows of one run as a comparison needs them: hashes of ids and queries, and scores."""
+    """The rows of one run: hashes of ids and queries, and scores; metrics by their other names."""
 
-    def __init__(self, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> None:
+    def __init__(self, run: Run, metrics: Mapping[str, str], *, cluster: str | None = None) -> None:
         self.ids, self.queries = array("q"), array("q")
         self.keys = RowKeys(cluster)
         self.tags: dict[str, None] = {}
@@ -110,8 +110,9 @@ class Columns:
             self.keys.add(sample.query_with_history, sample.contexts, sample.tags)
             empty = sample.ranked == (), sample.response is not None and not sample.response.strip()
             for name, column in self.metrics.items():
-                reads_response = "response" in run.metrics[name].needs
-                column.add(row.scores.get(name), empty=empty[reads_response])
+                own = name if name in run.metrics else metrics[name]
+                reads_response = "response" in run.metrics[own].needs
+                column.add(row.scores.get(own), empty=empty[reads_response])
 
 
 Places = NDArray[np.int64]

@@ -96,13 +96,15 @@ def side_by_side(
     """
     if len(runs) > len(LETTERS):
         raise UsageError(f"a table has at most {len(LETTERS)} systems, but there are {len(runs)}")
-    shared = [name for name in runs[-1].metrics if all(name in run.metrics for run in runs)]
+    paired = comparison.shared_metrics(*runs) if len(runs) == 2 else {}
+    shared = [x for x in runs[-1].metrics if x in paired or all(x in run.metrics for run in runs)]
     if metrics:
         shared = comparison.choose_metrics(metrics, shared, "metric of both runs")
     if not shared and len(runs) > 2:
         raise UsageError("the runs have no metric in common")
     shown = comparison.names_of(runs, names)
-    columns = [Columns(run, shared, cluster=cluster) for run in runs]
+    both = {name: paired.get(name, name) for name in shared}
+    columns = [Columns(run, both, cluster=cluster) for run in runs]
     comparisons: dict[tuple[int, int], Comparison] = {}
     for a, b in combinations(range(len(runs)), 2):
         found = comparison.compare(

@@ -84,6 +84,8 @@ class Policy:
         return math.fsum(self.weights[label] for label in labels) / len(labels)
 
     def without_reply(self, cause: Cause) -> PolicyOutcome:
+        if cause is Cause.NO_CLAIMS:  # whatever a policy makes of responses that state nothing
+            return FAILED
         rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
         return rulings.get(cause, self.unanswered)
 

@@ -20,11 +20,10 @@ _SEVERAL = AfterValidator(lambda given: given if len(given) > 1 else next(iter(g
 
 def describe_field(field: str) -> str:
     """Return a field's name with its substitute: `ranking (or contexts)`, or its usual column."""
-    if field == "relevance":
-        return "relevance (column point_ids)"
     if field == "reference_claims":
         return "reference (or reference_claims)"
-    return f"{field} (or {SUBSTITUTE_FIELDS[field]})" if field in SUBSTITUTE_FIELDS else field
+    more = {"relevance": "column point_ids", "ranking": "or contexts"}
+    return f"{field} ({more[field]})" if field in more else field
 
 
 class Context(fields.FrozenModel):
@@ -109,10 +108,14 @@ class Sample(fields.FrozenModel):
 
         The ranking's, unless there is none, or only the contexts have text.
         """
-        if self.ranking is None:
+        if self.ranking is None or (self.contexts and self.has_only_ids):
             return "contexts", self.contexts
-        blank = self.ranking and not any(place.text.strip() for place in self.ranking)
-        return ("contexts", self.contexts) if blank and self.contexts else ("ranking", self.ranking)
+        return "ranking", self.ranking
+
+    @property
+    def has_only_ids(self) -> bool:
+        """Whether something was ranked, and none of it has text."""
+        return bool(self.ranking) and not any(place.text.strip() for place in self.ranking or ())
 
     @property
     def ranked_ids(self) -> tuple[str, ...]:

@@ -80,12 +80,6 @@ class Score(FrozenModel):
         detail = {**self.detail, "note": "; ".join(texts)}
         return self.model_copy(update={"detail": detail}) if texts else self
 
-    def flag(self, doubt: str) -> "Score":
-        """Return this score with a doubt about its number, so that it never passes."""
-        passed = None if self.passed is None else False
-        reason = "; ".join([*([self.reason] if self.reason else []), f"flagged: {doubt}"])
-        return self.model_copy(update={"fallback": True, "passed": passed, "reason": reason})
-
 
 def mean_detail(scores: Sequence[Score], name: str) -> float | None:
     """Return the mean of a numeric detail over the scores that have it; None if none has."""

@@ -202,6 +202,7 @@ def outcomes(policy: Policy) -> dict[str, str]:
     return {
         "response or contexts missing": State.UNDEFINED.value,
         "response is empty": _outcome(policy.empty_response),
+        "judge found no claims in statements": f"{State.FAILED.value}: {Cause.NO_CLAIMS.value}",
         "no claims in the response": _outcome(policy.no_claims),
         "contexts are an empty list": no_contexts,
         "judge refused": _outcome(policy.refused, Cause.REFUSAL.value),
