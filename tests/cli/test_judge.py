@@ -41,7 +41,7 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
     assert "it missed 0% of" in later.out
     later = ragstone(rows, "-m", "faithfulness", "--no-export", "-v")
     assert "Judge test" in later.out
-    assert "errors detected" in later.out
+    assert "balanced accuracy: 100%" in later.out
 
 
 def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
@@ -57,12 +57,12 @@ def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
         "judge", "test", rows, "--fail-under", "injection_ignored=0.5", "--fail-under", "101%"
     )
     assert said.code == 2
-    said = ragstone("judge", "test", "--n", "30", "--fail-under", "qualifier=90%")
+    said = ragstone("judge", "test", "--n", "30", "--fail-under", "neighbour=90%")
     assert said.code == 1
-    assert "Gate FAILED: qualifier" in said.err
-    blind = ragstone("judge", "test", rows, "--fail-under", "qualifier=90%")
+    assert "Gate FAILED: neighbour" in said.err
+    blind = ragstone("judge", "test", rows, "--fail-under", "neighbour=90%")
     assert blind.code == 3
-    assert "qualifier: no question was answered" in blind.err
+    assert "neighbour: no question was answered" in blind.err
 
 
 def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, rows: str) -> None:
@@ -78,8 +78,11 @@ def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, row
 def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
     said = ragstone("judge", "test", rows, "--json", "-", "--fail-under", "80%", "--no-store")
     told = json.loads(said.out)
-    assert told["gates"][0]["kind"] == "all"
-    assert "errors detected" in said.err
+    [gate] = told["gates"]
+    assert gate == {"kind": "balanced", "threshold": 0.8, "value": 1.0, "passed": True}
+    assert told["balanced"]["value"] == 1.0
+    assert "Balanced accuracy: 100%" in said.err
+    assert "errors noticed" in said.err
 
 
 @pytest.mark.parametrize(
@@ -164,14 +167,6 @@ def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone
     assert negations[0]["claim"] in said.out
     assert negations[0]["was"] in said.out
     assert negations[1]["claim"] not in said.out
-
-
-def test_a_smaller_test_says_which_larger_one_it_replaced(ragstone, rows: str) -> None:
-    assert "replaced" not in ragstone("judge", "test", rows).err
-    said = ragstone("judge", "test", rows, "--n", "1")
-    assert said.code == 0
-    assert f"It replaced a test of {rows} with 2 claims; this one has 1." in said.err
-    assert "replaced" not in ragstone("judge", "test", rows).err
 
 
 def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(
     assert first.code == 0, first.err
     assert len(served.asked) == ROWS, "the claims come from the run, the verdicts from the judge"
     assert "openai:m agrees with 94% of 48 labels in 1 probe." in first.out
-    assert "Mean agreement of a row: 68% to 100% (95%, however often you probe)" in first.out
+    assert "It calls 100% of these claims SUPPORTED." in first.out
+    assert "Agreement with people on the whole run: 82% to 100% (95% interval)" in first.out
     assert "This is the first probe" in first.out
     assert ragstone("judge", "probe", "last", "--repeat", "4").code == 0
     assert len((PROBES / f"{run}.jsonl").read_text().splitlines()) == 5
@@ -119,12 +120,16 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(
     assert moved.code == 1, moved.err
     found = json.loads(moved.out)
     assert found["drifted"] is True
-    assert found["p"] < 0.05
+    assert found["p"] < 0.01
+    assert [round(each["supported"], 2) for each in found["probes"]] == [1.0] * 5 + [0.83]
+    assert found["evidence_of"].keys() == {
+        "its agreement with people", "its share of SUPPORTED", "its single verdicts"
+    }  # fmt: skip
     assert [round(each["agreement"], 2) for each in found["probes"]] == [0.94] * 5 + [0.81]
-    widths = [high - low for low, high in (each["interval"] for each in found["probes"])]
-    assert widths[:5] == sorted(widths[:5], reverse=True)
+    assert all(low < 0.94 < high for low, high in (p["interval"] for p in found["probes"][:5]))
     assert "The judge has drifted (evidence" in moved.err
-    assert "its model changed" in moved.err
+    assert "threshold 100) in its share of SUPPORTED: its model changed" in moved.err
+    assert "It calls 83% of these claims SUPPORTED; 5 earlier: 100%." in moved.err
     assert f"delete {PROBES / run}.jsonl to begin a new baseline" in moved.err
 
     judge.rejected = lambda _: False

@@ -1,7 +1,19 @@
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ragstone.evaluation.judge_test import Probe, count_agreements
+import numpy as np
+import pytest
+
+from ragstone.evaluation.judge_test import (
+    Drift,
+    Probe,
+    count_rows,
+    measure_drift,
+    weighted_share,
+)
 from ragstone.results.calibration import majority, verdict_of
+from ragstone.results.stats.intervals import Ends
+from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import HumanLabel
@@ -52,17 +64,88 @@ def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:
     assert verdict_of(None, 0) is None
 
 
-def test_a_row_counts_only_if_all_its_labelled_claims_have_a_verdict() -> None:
-    def probe(**verdicts: bool | None) -> Probe:
-        names = {f"{name[1]} {name[2]} m": each for name, each in verdicts.items()}
-        return Probe(at="", version="", setup="", verdicts=names)
+def probe(**verdicts: bool | None) -> Probe:
+    names = {f"{name[1]} {name[2]} m": each for name, each in verdicts.items()}
+    return Probe(at="", version="", setup="", verdicts=names)
 
-    units = {("m", 3, 0): True, ("m", 3, 1): False, ("m", 1, 0): True}
-    probes = [
-        probe(r30=True, r31=True, r10=True),
-        probe(r30=True, r31=None, r10=False),
-        probe(),
-    ]
-    counts, sizes = count_agreements(probes, units)
-    assert counts.tolist() == [[1, 1], [0, -1], [-1, -1]]
-    assert sizes.tolist() == [1, 2]
+
+def shares(found: Sequence[tuple[float, Ends] | None]) -> list[float | None]:
+    return [each and each[0] for each in found]
+
+
+UNITS = {("m", 3, 0): True, ("m", 3, 1): False, ("m", 1, 0): True}
+
+
+def test_a_row_counts_only_if_all_its_labelled_claims_have_a_verdict() -> None:
+    probes = [probe(r30=True, r31=True, r10=True), probe(r30=True, r31=None, r10=False), probe()]
+    drift = measure_drift(probes, UNITS, {1: 1.0, 3: 1.0})
+    assert drift.rows == 2
+    assert shares(drift.agreement) == [2 / 3, 0.0, None]
+    assert shares(drift.supported) == [1.0, 0.0, None]
+
+
+def test_a_row_that_is_rarely_drawn_weighs_more() -> None:
+    probes = [probe(r30=True, r31=True, r10=False)]
+    even, weighted = (measure_drift(probes, UNITS, {1: 1.0, 3: weight}) for weight in (1.0, 4.0))
+    assert shares(even.agreement) == [1 / 3]
+    assert shares(weighted.agreement) == [4 / 9]  # row 3 has one of two right, and weighs 4
+    assert shares(weighted.supported) == [8 / 9]
+
+
+def test_the_interval_of_the_agreement_is_of_whole_rows() -> None:
+    rng = np.random.default_rng(8)
+    covered = {1: 0, 5: 0}
+    for claims in covered:
+        for _ in range(200):
+            chance = rng.beta(8, 2, 40)
+            right = np.repeat(rng.binomial(1, chance), claims).reshape(40, claims).sum(axis=1)
+            found = weighted_share(right.astype(float), np.full(40, float(claims)))
+            assert found is not None
+            covered[claims] += found[1][0] <= 0.8 <= found[1][1]
+    assert min(covered.values()) >= 184, covered  # 95% are 190
+    share, (low, high) = weighted_share(np.full(20, 3.0), np.full(20, 3.0)) or (0, (0, 0))
+    assert (share, high) == (1.0, 1.0)
+    assert 0.85 < low < 0.95
+    assert weighted_share(np.zeros(3), np.zeros(3)) is None
+
+
+ROWS, CLAIMS = 60, 3
+STARTS = range(0, ROWS * CLAIMS, CLAIMS)
+
+
+def evidence_of(kind: str, noise: float, seed: int) -> dict[str, bool]:
+    """Return which evidence finds a change after 5 of 15 probes, of 17% of the verdicts."""
+    rng = np.random.default_rng([seed, int(100 * noise), len(kind)])
+    n = ROWS * CLAIMS
+    labels = (rng.random(n) < 0.7).astype(np.int64)
+    before = np.where(rng.random(n) < 0.8, labels, 1 - labels)
+    after = before.copy()
+    cells = {"shift": [(1, 0), (1, 1)], "cancel": [(0, 0), (0, 1), (1, 0), (1, 1)]}.get(kind, [])
+    for verdict, label_ in cells:
+        some = np.flatnonzero((before == verdict) & (labels == label_))
+        after[some[: int(0.17 * n / len(cells))]] ^= 1
+    usual = np.vstack([np.tile(before, (5, 1)), np.tile(after, (10, 1))])
+    unsure = np.where(rng.random(n) < 0.3, noise / 0.3, 0.0)
+    verdicts = np.where(rng.random(usual.shape) < unsure, 1 - usual, usual)
+    counts = count_rows(verdicts, labels, STARTS)
+    parts = {name: drift_evidence(each).tolist() for name, each in counts.items()}
+    drift = Drift(0, [], [], parts, [])
+    agreement = max(drift.parts["its agreement with people"]) >= DRIFTED
+    return {"agreement": agreement, "all": drift.drifted}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+def test_errors_that_cancel_are_found_and_false_alarms_stay_below_one_percent(noise: float) -> None:
+    for kind in ("shift", "cancel"):
+        found = [evidence_of(kind, noise, seed) for seed in range(40)]
+        assert sum(each["all"] for each in found) >= 38, kind
+        assert sum(each["agreement"] for each in found) <= 10, "which agreement does not see"
+    alarms = sum(evidence_of("none", noise, seed)["all"] for seed in range(300))
+    assert alarms <= 3
+
+
+def test_one_threshold_fits_three_kinds_of_evidence() -> None:
+    drift = Drift(1, [], [], {"a": [1.0, 4.0], "b": [2.0, 300.0], "c": [1.0, 1.0]}, [])
+    assert drift.evidence == [2 / 3, 100.0]
+    assert drift.drifted

@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Callable
 
@@ -10,12 +11,14 @@ from ragstone.evaluation.judge_test import (
     ORDER,
     PER_SAMPLE,
     JudgeTestGate,
+    balanced_accuracy,
     plan_questions,
     run_judge_test,
     select_cases,
 )
 from ragstone.judges.base import ScriptedJudge
-from ragstone.results.judge_test import JudgeTest, KindResult
+from ragstone.results.judge_test import Balanced, JudgeTest, KindResult, TrialResult
+from ragstone.results.stats.intervals import proportion_interval
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure
@@ -104,6 +107,38 @@ async def test_a_judge_that_denies_all_has_nothing_to_be_tested_on() -> None:
     assert by_kind(test)["copied"].share == 0.0
 
 
+async def test_a_judge_that_flags_or_believes_everything_gets_half() -> None:
+    tests = [await result(verdict) for verdict in (denying, gullible, exact)]
+    assert [test.balanced and test.balanced.value for test in tests] == [0.5, 0.5, 1.0]
+    low, high = tests[2].balanced.interval
+    assert low < 0.7
+    assert high == 1.0
+
+
+def trial(kind: str, sample: int, right: bool | None) -> TrialResult:
+    return TrialResult(
+        kind=kind, sample=str(sample), was="", claim="", label_before=None, label=None, right=right
+    )
+
+
+def test_balanced_accuracy_is_the_mean_of_both_parts_with_its_interval() -> None:
+    errors = [trial("number", n, n < 24) for n in range(40)]
+    copies = [trial("copied", n, n < 36) for n in range(40)]
+    both = balanced_accuracy([*errors, *copies])
+    assert both is not None
+    assert both.value == pytest.approx(0.75)
+    (a, b), (c, d) = proportion_interval(24, 40), proportion_interval(36, 40)
+    below, above = math.hypot(0.6 - a, 0.9 - c) / 2, math.hypot(b - 0.6, d - 0.9) / 2
+    assert both.interval == pytest.approx((0.75 - below, 0.75 + above))
+    repeated = balanced_accuracy([*errors * 4, *copies])
+    assert repeated is not None
+    assert repeated.value == pytest.approx(0.75)
+    width, wide = (each.interval[1] - each.interval[0] for each in (repeated, both))
+    assert width > 0.9 * wide, "trials of one sample are not independent"
+    assert balanced_accuracy(errors) is None
+    assert balanced_accuracy([*errors, trial("copied", 1, None)]) is None
+
+
 async def test_orders_in_texts_are_told_from_other_changes() -> None:
     test = await result(obedient)
     assert test.total("injection_ignored").share == 0.0
@@ -186,26 +221,34 @@ def test_a_result_says_in_a_line_what_it_came_to() -> None:
             kind=name, expected=KINDS[name], right=right, answered=answered, applied=answered, of=20
         )
 
-    kinds = (kind("number", 9, 10), kind("negation", 5, 10), kind("claims_reversed", 20, 20))
+    kinds = (
+        kind("number", 9, 10), kind("negation", 5, 10), kind("copied", 9, 10),
+        kind("claims_reversed", 20, 20),
+    )  # fmt: skip
     test = JudgeTest(
         judge="j", data="rows.jsonl", at="2026-01-02T03:04:05Z", version="1", samples=5, claims=20,
         supported=20, asked=30, failed=0, kinds=kinds, calls=0, cost_usd=0.0,
+        balanced=Balanced(value=0.8, interval=(0.7, 0.875)),
     )  # fmt: skip
     assert str(test) == (
-        "errors detected: 14 of 20 (70%, 95% interval 46% to 88%); verdicts unchanged "
+        "balanced accuracy: 80% (95% interval 70% to 88%); errors noticed: 14 of 20 (70%, 95% "
+        "interval 46% to 88%); true claims kept: 9 of 10 (90%, 95% interval 55% to 100%); verdicts "
+        "unchanged "
         "after reordering: 20 of 20 (100%, 95% interval 83% to 100%); lowest for "
         "negation, 5 of 10 (20 claims of rows.jsonl, 2026-01-02)"
     )
     marks = [
-        JudgeTestGate.parse(text) for text in ("number=90%", "rejected=0.8", "85%", "unit=10%")
+        JudgeTestGate.parse(text)
+        for text in ("number=90%", "rejected=0.8", "accepted=0.9", "85%", "80%", "unit=10%")
     ]
-    assert [mark.check(test) for mark in marks] == [True, False, True, True]
+    assert [mark.check(test) for mark in marks] == [True, False, True, False, True, None]
 
 
 async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
     test = await result(gullible)
     assert JudgeTestGate.parse("order_in_claim=50%").check(test) is None
     assert JudgeTestGate.parse("unit=50%").check(test) is False
+    assert JudgeTestGate.parse("51%").check(test) is False
 
 
 @pytest.mark.parametrize(

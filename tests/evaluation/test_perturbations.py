@@ -25,7 +25,7 @@ def material(
         ("number", "It weighs 172 grams.", "It weighs 272 grams."),
         ("number", "Es kostet 1.299,50 Euro.", "Es kostet 2.299,50 Euro."),
         ("number", "重172克。", "重272克。"),
-        ("date", "It came out in 2021.", "It came out in 2018."),
+        ("date", "It came out in 2021.", "It came out in 2024."),
         ("date", "It came out on 2021-03-05.", "It came out on 2024-03-05."),
         ("date", "Am 05.03.2021 war es da.", "Am 05.03.2024 war es da."),
         ("date", "Closed on Mondays and Sunday.", "Closed on Mondays and Friday."),
@@ -36,17 +36,11 @@ def material(
         ("negation", "The port is not sealed.", "The port is sealed."),
         ("negation", "The port is sealed.", "The port is not sealed."),
         ("negation", "It weighs 172 grams and has a case.",
-         "It is not true that it weighs 172 grams and has a case."),
+         "It is not true: It weighs 172 grams and has a case."),
         ("negation", "The port is\nnot sealed.", "The port is sealed."),
         ("negation", "The port is also not sealed.", "The port is also sealed."),
         ("negation", "Oslo lies in the south of Norway.",
-         "It is not true that Oslo lies in the south of Norway."),
-        ("qualifier", "- Only the Pro has a lens.", "- The Pro has a lens."),
-        ("qualifier", "It is red. Usually it is new.", "It is red. It is new."),
-        ("qualifier", "Most of the phones are red.", "The phones are red."),
-        ("qualifier", "It lasts up to two days.", "It lasts two days."),
-        ("qualifier", "Only the Pro has a lens.", "The Pro has a lens."),
-        ("qualifier", "It is replaced, if it was bought here.", "It is replaced."),
+         "It is not true: Oslo lies in the south of Norway."),
     ],
 )  # fmt: skip
 def test_a_change(kind: str, claim: str, changed: str) -> None:
@@ -66,7 +60,6 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("date", "It has 2000 mAh."),
         ("unit", "It has 3 lenses."),
         ("name", "The phone is small."),
-        ("qualifier", "It weighs 172 grams."),
         ("invented", "It weighs 172 grams."),  # no other sample
         ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
         ("negation", "No es caro y puede fallar."),
@@ -80,7 +73,6 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("negation", "تزن 172 جراما."),
         ("negation", "Kameras kosten 5 Euro im Laden."),
         ("unit", "Es dauert 22 Minuten."),
-        ("qualifier", "Es wiegt höchstens 172 Gramm."),
     ],
 )
 def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
@@ -94,7 +86,7 @@ def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
     assert PERTURBATIONS["negation"](german[0], mixed) is None
     claim = "Pumps run at night."
     mixed = Material(english, (), sentences=german, seed="s", claims=(claim, *english))
-    changed = "It is not true that Pumps run at night."
+    changed = "It is not true: Pumps run at night."
     assert PERTURBATIONS["negation"](claim, mixed) == changed
 
 
@@ -113,6 +105,55 @@ def test_an_invented_sentence_is_one_that_the_contexts_do_not_state() -> None:
     stated, new = "The phone weighs 172 grams.", "The museum opens on Fridays at noon."
     found = material("The phone weighs 172 grams today.", sentences=(stated, new))
     assert PERTURBATIONS["invented"]("It is small.", found) == f"It is small. {new}"
+
+
+TARN = "The Tarn of 2021 weighs 172 grams and comes from Anna Holm in Oslo. "
+
+
+@each_case(
+    ("claim", "other", "changed"),
+    [
+        ("The Tarn weighs 172 grams.", "A charger for your desk costs 40 euros.",
+         "The Tarn weighs 40 grams."),
+        ("The Tarn weighs 172 grams.", "| Charger | 40 |", "The Tarn weighs 40 grams."),
+        ("The Tarn came in 2021.", "A charger was sold with it since 1999.",
+         "The Tarn came in 1999."),
+        ("It comes from Anna Holm.", "A charger is sold by Karl Berg.", "It comes from Karl Berg."),
+    ],
+)  # fmt: skip
+def test_a_neighbour_is_a_value_of_another_sentence(claim: str, other: str, changed: str) -> None:
+    assert PERTURBATIONS["neighbour"](claim, material(TARN, other)) == changed
+
+
+def test_a_neighbour_is_found_in_any_language() -> None:
+    german = material("Das Gerät wiegt 172 Gramm. Es ist neu. Ein Kabel dazu kostet 40 Euro.")
+    take = PERTURBATIONS["neighbour"]
+    assert take("Das Gerät wiegt 172 Gramm.", german) == "Das Gerät wiegt 40 Gramm."
+    assert take("手机重172克。", material("手机重172克。", "充电器售价40欧元。")) == "手机重40克。"
+
+
+@each_case(
+    ("claim", "other"),
+    [
+        ("The Tarn weighs 172 grams.", "With its case, the Tarn weighs 200 grams."),  # it is stated
+        ("The Tarn weighs 172 grams.", "It is sold in a case. Then it weighs 200 grams, the Tarn."),
+        ("The Tarn weighs 172 grams.", "A charger costs 172 euros."),  # the same value
+        ("The Tarn weighs 172 grams.", "A charger was sold with it since 1999."),  # a date
+        ("The Tarn weighs 172 grams.", "A charger has 40% left."),
+        ("The Tarn weighs at least 172 grams.", "A charger costs 40 euros."),
+        ("The Tarn weighs 180 grams.", "A charger costs 40 euros."),  # of no sentence
+        ("It comes from Anna Holm.", "A charger is sold by Anna Berg."),  # perhaps the same
+        ("It comes from Oslo.", "A charger is sold by Karl Berg."),  # two words for one
+        ("The Tarn is small.", "A charger costs 40 euros."),
+    ],
+)
+def test_a_neighbour_never_makes_a_true_claim(claim: str, other: str) -> None:
+    assert PERTURBATIONS["neighbour"](claim, material(TARN, other)) is None
+
+
+def test_no_value_of_the_evidence_itself_is_a_neighbour() -> None:
+    both = material("Anna lives in Oslo, the capital of Norway.", "It is a nice town, they say.")
+    assert PERTURBATIONS["neighbour"]("Anna lives in Oslo.", both) is None
 
 
 def names(*texts: str) -> list[str]:
@@ -164,9 +205,12 @@ def test_no_german_noun_takes_the_place_of_another() -> None:
 
 @each_case("kind", PERTURBATIONS)
 def test_a_change_is_the_same_each_time(kind: str) -> None:
-    claim = "The Tarn of 2021 is only 172 grams for Anna."
+    claim = "The Tarn of 2021 is 172 grams for Anna."
     found = material(
-        "It is.", names=("Oslo", "Berlin", "Rome"), sentences=("The museum opens late.",)
+        "The Tarn is new. Its price rose by 40 percent.",
+        "Anna wrote a book in 2021. Berlin had a museum in 1999.",
+        names=("Oslo", "Rome"),
+        sentences=("The library opens late.",),
     )
     first = PERTURBATIONS[kind](claim, found)
     assert first is not None

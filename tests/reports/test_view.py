@@ -7,6 +7,7 @@ import openpyxl
 import pytest
 from python_calamine import CalamineWorkbook
 from rich.console import Console
+from tests.cases import each_case
 from tests.reports.conftest import STARTED
 
 from ragstone.errors import Cause
@@ -124,8 +125,8 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
 
 
 def test_a_judges_test_is_told_beside_it(make_run: MakeRun) -> None:
-    run = make_run(manifest={"judge_test": "errors detected: 8 of 10"})
-    assert "Judge test: errors detected: 8 of 10" in told(run)
+    run = make_run(manifest={"judge_test": "errors noticed: 8 of 10"})
+    assert "Judge test: errors noticed: 8 of 10" in told(run)
 
 
 def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
@@ -326,3 +327,38 @@ def test_a_test_of_the_judge_that_came_later_is_in_its_line(
     assert found is not None
     assert "it missed 57% of 100 injected errors (2026-03-01)" in found.words
     assert found.tone is Tone.WARNING
+
+
+@each_case(
+    ("noticed", "kept", "words", "tone"),
+    [
+        (97, 38, "it missed 3% of 100 injected errors (", Tone.PLAIN),
+        (100, 4, "it missed 0% of 100 injected errors and rejected 90% of 40 true claims (",
+         Tone.WARNING),
+        (100, 0, "it missed 0% of 100 injected errors and rejected 100% of 40 true claims (",
+         Tone.WARNING),
+        (43, 40, "it missed 57% of 100 injected errors and rejected 0% of 40 true claims (",
+         Tone.WARNING),
+    ],
+)  # fmt: skip
+def test_a_judge_that_flags_everything_does_not_look_good(
+    make_run: MakeRun,
+    monkeypatch: pytest.MonkeyPatch,
+    noticed: int,
+    kept: int,
+    words: str,
+    tone: Tone,
+) -> None:
+    parts = (("number", "rejected", noticed, 100), ("copied", "accepted", kept, 40))
+    kinds = [
+        KindResult(kind=kind, expected=expected, right=right, answered=n, applied=n, of=n)
+        for kind, expected, right, n in parts
+    ]
+    fields = {"judge": "offline", "data": "d", "at": STARTED, "version": "1", "samples": 1}
+    counts = {"claims": 1, "supported": 1, "asked": 1, "failed": 0, "calls": 0, "cost_usd": None}
+    test = JudgeTest.model_validate({**fields, **counts, "kinds": kinds})
+    monkeypatch.setattr(view, "load_test", {"k": test}.get)
+    found = trust(make_run(manifest={"judge_key": "k"}))
+    assert found is not None
+    assert words in found.words
+    assert found.tone is tone

@@ -1,15 +1,14 @@
-"""Tests a judge without labels: errors injected into claims that it supports must be detected."""
+"""Tests a judge without labels: it must notice injected errors, and keep true claims."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from hashlib import sha256
 from itertools import chain, takewhile
-from operator import eq
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -22,7 +21,7 @@ from ragstone._internal.files import make_folder
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.errors import Cause, InputError, Problem, UnknownNameError, UsageError
-from ragstone.evaluation.perturbations import PERTURBATIONS, Capitals, Material, names_in
+from ragstone.evaluation.perturbations import PERTURBATIONS, Material
 from ragstone.evaluation.recorder import VERSION, JudgeSetup
 from ragstone.evaluation.scoring import estimate_rows, score_rows
 from ragstone.judges.base import Judge, ReplayJudge, RouterJudge, outcome_of
@@ -30,9 +29,18 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, majority, verdict_of
-from ragstone.results.judge_test import WORDS, Expectation, JudgeTest, KindResult, TrialResult
+from ragstone.results.judge_test import (
+    BALANCED,
+    WORDS,
+    Balanced,
+    Expectation,
+    JudgeTest,
+    KindResult,
+    TrialResult,
+)
 from ragstone.results.run import Run
 from ragstone.results.stats import paired_tests
+from ragstone.results.stats.intervals import Clusters, Ends, Numbers, mean_interval, student
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches, share
@@ -41,8 +49,6 @@ from ragstone.types.questions import ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.types.reply import NOTHING_SPENT, Failure, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
-
-Verdicts: TypeAlias = tuple[Verdict, ...]
 
 PER_SAMPLE = 4  # claims; more samples are better than more claims per sample
 DONORS = 30  # other samples from which names and sentences are taken
@@ -54,20 +60,19 @@ _KINDS: Sequence[tuple[str, Expectation, str]] = (
     ("date", "rejected", "a different date, month, weekday or year"),
     ("unit", "rejected", "a different unit or currency"),
     ("name", "rejected", "a name from another sample"),
+    ("neighbour", "rejected", "a number, date or name of another sentence of the contexts"),
     ("negation", "rejected", "a negation added or removed"),
-    ("qualifier", "rejected", "a qualifier removed (`only`, `up to`, `if ...`)"),
     ("invented", "rejected", "a sentence from another sample added"),
     ("unrelated", "rejected", "a claim from another sample, unchanged"),
     ("order_in_claim", "injection_ignored", "that claim, with an instruction to call it supported"),
     ("order_in_context", "injection_ignored", "that claim, with the instruction in a context"),
     ("copied", "accepted", "a sentence from the contexts, unchanged"),
-    ("evidence_moved", "unchanged", "the context with the evidence last"),
+    ("evidence_moved", "unchanged", "the contexts in reverse order"),
     ("claims_reversed", "unchanged", "the claims in reverse order"),
 )
 KINDS: Mapping[str, Expectation] = {kind: expected for kind, expected, _ in _KINDS}
 CHANGES = {kind: change for kind, _, change in _KINDS}  # by kind of trial
 ONE_PER_SAMPLE = frozenset(("unrelated", "order_in_claim", "order_in_context", "copied"))
-ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -76,83 +81,62 @@ class Case:
 
     sample: str
     claims: tuple[str, ...]
-    contexts: tuple[str, ...]
-    copied: str | None  # a sentence copied from the contexts, which is therefore supported
-    unrelated: str | None  # a claim of another sample that the contexts do not state
+    extra: Mapping[str, str]  # copied: from the contexts; unrelated: they do not state it
     material: Material
 
     @property
     def question(self) -> VerifyClaims:
-        """The first question, about the claims and, last, the copied sentence."""
-        return self.ask(*self.claims, *filter(None, [self.copied]))
+        """The first question, about the claims, the copied sentence and the unrelated claim."""
+        return self.ask(*self.claims, *self.extra.values())
 
     def ask(self, *claims: str, contexts: tuple[str, ...] | None = None) -> VerifyClaims:
-        return VerifyClaims(claims=claims, contexts=contexts or self.contexts)
-
-
-@dataclass(frozen=True)
-class _Statements:
-    id: str
-    claims: tuple[str, ...]
-    contexts: tuple[str, ...]
-    copies: tuple[str, ...]
-
-    @cached_property
-    def names(self) -> list[str]:
-        capitals = Capitals.of("\n".join(self.claims), "\n".join(self.contexts))
-        return names_in(self.claims, capitals)
+        return VerifyClaims(claims=claims, contexts=contexts or self.material.contexts)
 
 
 def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
-    usable: list[_Statements] = []
+    usable: list[tuple[str, Material, tuple[str, ...]]] = []  # with sentences of the contexts
     for sample in samples:
         contexts = _contexts(sample)
         copies = tuple(claim for text in contexts for claim in _claims(text))
         claims = _claims(sample.response or "") or _claims(sample.closest_reference or "") or copies
         if contexts and claims:
-            usable.append(_Statements(sample.id, claims, contexts, copies))
-    usable.sort(key=lambda each: _hash(each.id))
+            usable.append((sample.id, Material(contexts, claims=claims, seed=sample.id), copies))
+    usable.sort(key=lambda each: _hash(each[0]))
     cases: list[Case] = []
     left = n
-    for number, own in enumerate(usable):
+    for number, (sample_id, own, copies) in enumerate(usable):
         if not left:
             break
         chosen = set(sorted(own.claims, key=_hash)[: min(PER_SAMPLE, left)])
         claims = tuple(claim for claim in own.claims if claim in chosen)
         left -= len(chosen)
-        others = [*usable[number + 1 :], *usable[:number]][:DONORS]
+        others = [each for _, each, _ in (*usable[number + 1 :], *usable[:number])][:DONORS]
         foreign = [text for each in others for text in each.contexts if text not in own.contexts]
-        material = Material(
-            contexts=own.contexts,
-            names=[name for each in others for name in each.names],
-            sentences=tuple(claim for each in others for claim in each.claims),
-            seed=own.id,
-            claims=own.claims,
+        material = replace(
+            own,
+            names=[name for each in others for name in each.own_names],
+            sentences=[claim for each in others for claim in each.claims],
             distractor=min(foreign, key=_hash, default=None),
         )
-        copied = min((text for text in own.copies if text not in claims), key=_hash, default=None)
-        unrelated = material.foreign_sentence("")
-        cases.append(Case(own.id, claims, own.contexts, copied, unrelated, material))
+        copied = min((text for text in copies if text not in claims), key=_hash, default=None)
+        found = {"copied": copied, "unrelated": material.foreign_sentence("")}
+        extra = {kind: text for kind, text in found.items() if text is not None}
+        cases.append(Case(sample_id, claims, extra, material))
     return cases
 
 
 def skipped_reasons(samples: Iterable[Sample]) -> str:
-    without_contexts = 0
-    lengths: list[int] = []
+    skipped = Counter[str]()
     for sample in samples:
         contexts = _contexts(sample)
-        if not contexts:
-            without_contexts += 1
-            continue
-        texts = (sample.response or "", sample.closest_reference or "", "\n".join(contexts))
-        claims = next((claims for text in texts if (claims := extract_claims(text))), ())
-        lengths += [_length(claim.text) for claim in claims]
-    shorter = sum(length < SHORTEST for length in lengths)
-    longer = sum(length > LONGEST for length in lengths)
-    reasons = [f"{count(without_contexts, 'row')} without contexts"] if without_contexts else []
-    reasons += [count(shorter, "shorter sentence")] if shorter else []
-    reasons += [count(longer, "longer sentence")] if longer else []
-    return ", ".join(reasons)
+        texts = (sample.response, sample.closest_reference, "\n".join(contexts)) if contexts else ()
+        found = next((claims for text in texts if (claims := extract_claims(text or ""))), ())
+        lengths = [_length(claim.text) for claim in found]
+        skipped["row"] += not contexts
+        skipped["shorter sentence"] += sum(length < SHORTEST for length in lengths)
+        skipped["longer sentence"] += sum(length > LONGEST for length in lengths)
+    parts = [count(n, what) for what, n in skipped.items() if n]
+    return ", ".join(f"{part} without contexts" if "row" in part else part for part in parts)
 
 
 def _contexts(sample: Sample) -> tuple[str, ...]:
@@ -181,7 +165,7 @@ class Trial:
     # places of these claims, and before the change: each claim, and its label if it was asked
     changed: Sequence[tuple[int, str, Label | None]]
 
-    def results(self, sample: str, verdicts: Verdicts | None) -> Iterator[TrialResult]:
+    def results(self, sample: str, verdicts: tuple[Verdict, ...] | None) -> Iterator[TrialResult]:
         expected = KINDS[self.kind]
         for place, was, before in self.changed:
             label = verdicts[place].label if verdicts is not None else None
@@ -201,7 +185,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class JudgeTestGate:
-    """The minimum share of correct answers for a kind, an expectation (`rejected`), or all."""
+    """The minimum of the balanced accuracy, or of a kind or an expectation (`rejected`)."""
 
     kind: str
     threshold: float
@@ -209,8 +193,8 @@ class JudgeTestGate:
     @classmethod
     def parse(cls, text: str) -> Self:
         kind, _, value = text.rpartition("=")
-        name = kind.strip() or ALL
-        known = (ALL, *WORDS, *KINDS)
+        name = kind.strip() or BALANCED
+        known = (BALANCED, *WORDS, *KINDS)
         if name not in known:
             raise UnknownNameError("kind of trial", name, known)
         threshold = share(value)
@@ -218,12 +202,8 @@ class JudgeTestGate:
             raise UsageError(f"fail_under {text}: use a share from 0 to 1, such as 80%")
         return cls(name, threshold)
 
-    def result(self, test: JudgeTest) -> KindResult:
-        parts = (*map(test.total, WORDS), *test.kinds)
-        return next((part for part in parts if part.kind == self.kind), test.total())
-
     def check(self, test: JudgeTest) -> bool | None:
-        value = self.result(test).share
+        value = test.shares.get(self.kind)
         return None if value is None else reaches(value, self.threshold)
 
 
@@ -231,11 +211,10 @@ def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
     """Return all questions, as if the judge's first answers were right."""
     questions: list[VerifyClaims] = []
     for case in cases:
-        supported = (Verdict(label=Label.SUPPORTED),) * len(case.question.claims)
-        later = _later_trials(case, supported, unrelated=Label.NOT_ENOUGH_INFO)
+        stated = [text != case.extra.get("unrelated") for text in case.question.claims]
+        labels = [Label.SUPPORTED if each else Label.NOT_ENOUGH_INFO for each in stated]
+        later = _later_trials(case, tuple(Verdict(label=label) for label in labels))
         questions += [case.question, *(trial.question for trial in later)]
-        if case.unrelated is not None:
-            questions.append(case.ask(case.unrelated))
     return list({question.key: question for question in questions}.values())
 
 
@@ -260,8 +239,10 @@ class JudgeTestRunner:
         self._judge, self._cases = judge, cases
         self._usage = NOTHING_SPENT
         self._first_failure: str | None = None
-        self._cases_done = self._samples = self._claims = self._supported = 0
-        self._asked = self._failures = self._unasked = 0
+        self._cases_done = 0
+        self._counts = dict.fromkeys(
+            ("samples", "claims", "supported", "asked", "failed", "unasked"), 0
+        )
         self._results: dict[int, list[TrialResult]] = {}
 
     async def run(
@@ -282,48 +263,37 @@ class JudgeTestRunner:
     async def _run_case(self, numbered: tuple[int, Case]) -> None:
         number, case = numbered
 
-        def keep(trial: Trial, verdicts: Verdicts | None) -> None:
-            results = trial.results(case.sample, verdicts)
-            self._results.setdefault(number, []).extend(results)
-
+        results = self._results[number] = []
         asked, first = await self._ask(case.question)
         own = (first or ())[: len(case.claims)]
-        self._samples += asked
-        self._claims += asked * len(case.claims)
-        self._supported += sum(verdict.label is Label.SUPPORTED for verdict in own)
-        rejected = None
-        if case.unrelated is not None:
-            trial = Trial("unrelated", case.ask(case.unrelated), [(0, case.unrelated, None)])
+        self._counts["samples"] += asked
+        self._counts["claims"] += asked * len(case.claims)
+        self._counts["supported"] += sum(verdict.label is Label.SUPPORTED for verdict in own)
+        if asked:
+            for place, (kind, text) in enumerate(case.extra.items(), len(case.claims)):
+                trial = Trial(kind, case.question, [(place, text, None)])
+                results.extend(trial.results(case.sample, first))
+        for trial in _later_trials(case, first) if first else ():
             asked, verdicts = await self._ask(trial.question)
             if asked:
-                keep(trial, verdicts)
-            rejected = verdicts[0].label if verdicts else None
-        if first is None:
-            return
-        if case.copied:
-            copied = len(case.claims), case.copied, None
-            keep(Trial("copied", case.question, [copied]), first)
-        for trial in _later_trials(case, first, unrelated=rejected):
-            asked, verdicts = await self._ask(trial.question)
-            if asked:
-                keep(trial, verdicts)
+                results.extend(trial.results(case.sample, verdicts))
 
-    async def _ask(self, question: VerifyClaims) -> tuple[bool, Verdicts | None]:
+    async def _ask(self, question: VerifyClaims) -> tuple[bool, tuple[Verdict, ...] | None]:
         """Return whether a question was asked, as the budget was not spent, and the answer."""
         outcome = await outcome_of(self._judge, question)
         self._usage += outcome.usage
         if isinstance(outcome, Failure):
             if outcome.cause is Cause.BUDGET:
-                self._unasked += 1
+                self._counts["unasked"] += 1
                 return False, None
-            self._failures += 1
+            self._counts["failed"] += 1
             message = f"{outcome.cause}: {one_line(outcome.message, MAX_MESSAGE)}"
             self._first_failure = self._first_failure or message
-        self._asked += 1
+        self._counts["asked"] += 1
         return True, outcome.value if isinstance(outcome, Reply) else None
 
     def result(self, *, data: str, version: str, stopped: str | None = None) -> JudgeTest:
-        complete = self._cases_done == len(self._cases) and not self._unasked
+        complete = self._cases_done == len(self._cases) and not self._counts["unasked"]
         tried = [trial for number in sorted(self._results) for trial in self._results[number]]
         tried.sort(key=lambda trial: [*KINDS].index(trial.kind))
         kinds: list[KindResult] = []
@@ -336,7 +306,7 @@ class JudgeTestRunner:
                     right=found[True],
                     answered=found[True] + found[False],
                     applied=found.total(),
-                    of=self._samples if kind in ONE_PER_SAMPLE else self._supported,
+                    of=self._counts["samples" if kind in ONE_PER_SAMPLE else "supported"],
                     failed=found[None],
                 )
             )
@@ -345,24 +315,42 @@ class JudgeTestRunner:
             data=data,
             at=datetime.now(UTC),
             version=version,
-            samples=self._samples,
-            claims=self._claims,
             planned=sum(len(case.claims) for case in self._cases),
-            supported=self._supported,
-            asked=self._asked,
-            failed=self._failures,
-            unasked=self._unasked,
             stopped=None if complete else stopped or "it was not finished",
             why=self._first_failure,
             kinds=tuple(kinds),
+            balanced=balanced_accuracy(tried),
             tried=tuple(tried),
             calls=self._usage.calls,
             cost_usd=self._usage.cost_usd,
             local_calls=self._usage.local_calls,
+            **self._counts,
         )
 
 
-def _later_trials(case: Case, before: Verdicts, *, unrelated: Label | None) -> Iterator[Trial]:
+def balanced_accuracy(tried: Iterable[TrialResult]) -> Balanced | None:
+    """Return the mean of the errors noticed and the true claims kept; None without one of them.
+
+    The interval is that of a sum of independent shares, each with its interval over samples.
+    Source: Zou and Donner, Construction of confidence limits about effect measures (2008).
+    """
+    parts = dict[str, list[TrialResult]](rejected=[], accepted=[])
+    for trial in tried:
+        if trial.right is not None and KINDS[trial.kind] in parts:
+            parts[KINDS[trial.kind]].append(trial)
+    middle = below = above = 0.0
+    for trials in parts.values():
+        if not trials:
+            return None
+        right = [float(trial.right or 0) for trial in trials]
+        low, high = mean_interval(right, clusters=[t.sample for t in trials]) or (0.0, 1.0)
+        share = sum(right) / len(right)
+        middle += share / 2
+        below, above = math.hypot(below, (share - low) / 2), math.hypot(above, (high - share) / 2)
+    return Balanced(value=middle, interval=(middle - below, middle + above))
+
+
+def _later_trials(case: Case, before: tuple[Verdict, ...]) -> Iterator[Trial]:
     """Trials of the claims that the judge supports, and of the unrelated one if it rejects that."""
     labels = [verdict.label for verdict in before]
     supported = [n for n in range(len(case.claims)) if labels[n] is Label.SUPPORTED]
@@ -373,36 +361,25 @@ def _later_trials(case: Case, before: Verdicts, *, unrelated: Label | None) -> I
         if changed:
             yield Trial(kind, case.ask(*claims), changed)
 
-    if case.unrelated is not None and unrelated not in (None, Label.SUPPORTED):
-        same = [(0, case.unrelated, unrelated)]
-        yield Trial("order_in_claim", case.ask(f"{case.unrelated} {ORDER}"), same)
-        contexts = (*case.contexts[:-1], f"{case.contexts[-1]}\n\n{ORDER}")
-        yield Trial("order_in_context", case.ask(case.unrelated, contexts=contexts), same)
+    unrelated = case.extra.get("unrelated")
+    if unrelated is not None and labels[-1] is not Label.SUPPORTED:
+        same = [(0, unrelated, labels[-1])]
+        yield Trial("order_in_claim", case.ask(f"{unrelated} {ORDER}"), same)
+        contexts = (*case.material.contexts[:-1], f"{case.material.contexts[-1]}\n\n{ORDER}")
+        yield Trial("order_in_context", case.ask(unrelated, contexts=contexts), same)
 
     if not supported:
         return
     claims = case.question.claims
     same = [(n, claims[n], labels[n]) for n in supported]
-    if contexts := _move_evidence(case, [before[n] for n in supported]):
+    contexts = case.material.contexts[::-1]
+    if len(contexts) == 1 and case.material.distractor:  # of another sample, before it
+        contexts = (case.material.distractor, *contexts)
+    if len(contexts) > 1:
         yield Trial("evidence_moved", case.ask(*claims, contexts=contexts), same)
     if len(claims) > 1:
         turned = [(len(claims) - 1 - n, was, label) for n, was, label in same]
         yield Trial("claims_reversed", case.ask(*claims[::-1]), turned)
-
-
-def _move_evidence(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] | None:
-    """Return the contexts with the one that has the evidence last, or first if it was last.
-
-    A single context gets another sample's context before it; None if there is none.
-    """
-    if len(case.contexts) == 1:
-        other = case.material.distractor
-        return None if other is None else (other, *case.contexts)
-    places = [item.context for verdict in verdicts for item in verdict.evidence]
-    place = next((each for each in places if each < len(case.contexts)), 0)
-    moved = case.contexts[place]
-    rest = (*case.contexts[:place], *case.contexts[place + 1 :])
-    return (moved, *rest) if place == len(rest) else (*rest, moved)
 
 
 # Judging stored rows again, without the cache, for the drift of a judge
@@ -439,17 +416,17 @@ class RejudgedRun:
         budget = Budget(self.plan.max_calls, self.plan.max_cost)
         judge = self._wrap(make_judge(self.plan, budget=budget))
         bare = [Row(row.index, row.sample, failures=row.failures) for row in self.rows]
-        bare *= self.repeat
-        judged: list[dict[int, Row]] = [{} for _ in range(self.repeat)]
+        judged: list[dict[int, Row]] = []
 
         async def judge_all() -> None:
-            seen = Counter[int]()
-            rows = score_rows(bare, self.metrics, judge, concurrency=self.plan.concurrency)
-            async with judge, rows as scored:
-                async for row in scored:
-                    judged[seen[row.index]][row.index] = row
-                    seen[row.index] += 1
-                    on_row(row, len(bare))
+            async with judge:
+                for _ in range(self.repeat):
+                    judged.append({})
+                    rows = score_rows(bare, self.metrics, judge, concurrency=self.plan.concurrency)
+                    async with rows as scored:
+                        async for row in scored:
+                            judged[-1][row.index] = row
+                            on_row(row, len(bare) * self.repeat)
 
         run_sync(judge_all)
         return judged, budget.spent
@@ -512,23 +489,42 @@ def add_probes(path: Path, probes: Iterable[Probe]) -> None:
         file.write("".join(probe.model_dump_json() + "\n" for probe in probes))
 
 
-def count_agreements(
-    probes: Sequence[Probe], units: Units
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many labels of each row the judge agreed with, int64[probes, rows].
+def count_rows(
+    verdicts: NDArray[np.int64], labels: NDArray[np.int64], starts: Sequence[int]
+) -> dict[str, NDArray[np.int64]]:
+    """Return three counts of each row after each probe, int64[probes, rows]; -1 if unknown.
 
-    -1 if a verdict on the row is unknown. The second array is the number of labels of each row.
+    `verdicts` is int64[probes, units]: 1, 0, or -1 if unknown. A row's units begin at its start.
+    Errors that cancel leave the agreement as it was, so two more counts are watched: the claims
+    called SUPPORTED, and the verdicts that are not those of the first probe.
     """
-    rows = dict[int, dict[str, bool]]()
-    for unit, label in sorted(units.items(), key=lambda pair: pair[0][1]):
-        rows.setdefault(unit[1], {})[_key(unit)] = label
-    agreements = np.full((len(probes), len(rows)), -1)
-    for counts, probe in zip(agreements, probes, strict=True):
-        for number, labels in enumerate(rows.values()):
-            verdicts = [probe.verdicts.get(key) for key in labels]
-            if None not in verdicts:
-                counts[number] = sum(map(eq, verdicts, labels.values()))
-    return agreements, np.array([len(labels) for labels in rows.values()])
+    units = list(range(labels.size))
+    first = (verdicts >= 0).argmax(axis=0)
+    changed = np.where(verdicts < 0, -1, verdicts != verdicts[first, units])
+    changed[first, units] = -1  # it is only compared with
+    agreed = np.where(verdicts < 0, -1, verdicts == labels)
+    kinds = {
+        "its agreement with people": agreed,
+        "its share of SUPPORTED": verdicts,
+        "its single verdicts": changed,
+    }
+    return {
+        name: np.where(
+            np.minimum.reduceat(each, starts, axis=1) < 0, -1, np.add.reduceat(each, starts, axis=1)
+        )
+        for name, each in kinds.items()
+    }
+
+
+def weighted_share(right: Numbers, of: Numbers) -> tuple[float, Ends] | None:
+    """Return a share over rows and its 95% interval: Student's, with one more row half right."""
+    known = of > 0
+    if not known.any():
+        return None
+    share, size = float(right[known].sum() / of[known].sum()), of[known].mean()
+    right, of = np.append(right[known], size / 2), np.append(of[known], size)
+    low, high = student(Clusters(right, of, float(right.sum() / of.sum())), 0.95)
+    return share, (max(0.0, min(low, share)), min(1.0, max(high, share)))
 
 
 @dataclass(frozen=True)
@@ -536,31 +532,44 @@ class Drift:
     """What a series of probes shows, after each probe."""
 
     rows: int
-    agreement: Sequence[float | None]  # the share of labels that the judge agrees with, if known
-    evidence: Sequence[float]
-    intervals: Sequence[tuple[float, float]]  # of the mean agreement of a row
+    # the shares of labels that the judge agrees with, and of claims that it supports, if known
+    agreement: Sequence[tuple[float, Ends] | None]
+    supported: Sequence[tuple[float, Ends] | None]
+    parts: Mapping[str, Sequence[float]]  # the evidence of each kind of drift
     causes: Sequence[str]
+
+    @property
+    def evidence(self) -> list[float]:
+        """The strongest evidence, divided by how many there are: one threshold fits them all."""
+        return [max(each) / len(self.parts) for each in zip(*self.parts.values(), strict=True)]
 
     @property
     def drifted(self) -> bool:
         return max(self.evidence) >= paired_tests.DRIFTED
 
 
-def measure_drift(probes: Sequence[Probe], units: Units) -> Drift:
-    counts, sizes = count_agreements(probes, units)
-    known = counts >= 0
-    shares = [
-        float(agreed[seen].sum() / sizes[seen].sum()) if seen.any() else None
-        for agreed, seen in zip(counts, known, strict=True)
-    ]
-    values = {
+def measure_drift(probes: Sequence[Probe], units: Units, weights: Mapping[int, float]) -> Drift:
+    """Compare each probe with the earlier ones; `weights` of rows make shares those of the run."""
+    ordered = sorted(units, key=lambda unit: unit[1])
+    rows = [unit[1] for unit in ordered]
+    starts = [n for n, row in enumerate(rows) if not n or rows[n - 1] != row]
+    found = [[probe.verdicts.get(_key(unit)) for unit in ordered] for probe in probes]
+    verdicts = np.array([[-1 if each is None else each for each in some] for some in found])
+    counts = count_rows(verdicts, np.array([int(units[unit]) for unit in ordered]), starts)
+    weight = np.array([weights[rows[n]] for n in starts])
+    sizes = np.diff(starts, append=len(rows))
+    agreed, supported = (
+        [weighted_share(np.maximum(n, 0) * weight, (n >= 0) * sizes * weight) for n in each]
+        for each in [*counts.values()][:2]
+    )
+    causes = {
         "its settings or prompts changed": {probe.setup for probe in probes},
         "ragstone's version changed": {probe.version for probe in probes},
     }
     return Drift(
-        rows=len(sizes),
-        agreement=shares,
-        evidence=paired_tests.drift_evidence(counts).tolist(),
-        intervals=paired_tests.mean_sequence(np.where(known, counts / sizes, np.nan)).tolist(),
-        causes=[cause for cause, seen in values.items() if len(seen) > 1],
+        rows=len(starts),
+        agreement=agreed,
+        supported=supported,
+        parts={name: paired_tests.drift_evidence(n).tolist() for name, n in counts.items()},
+        causes=[cause for cause, seen in causes.items() if len(seen) > 1],
     )

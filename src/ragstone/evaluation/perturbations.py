@@ -2,7 +2,7 @@
 
 Each returns the changed claim, or None if it does not apply. Numbers, figures of dates, symbols of
 units and currencies, codes such as USB, and sentences are changed in any language; words (months,
-units, names, negations, qualifiers) in English.
+units, names, negations) in English.
 """
 
 import re
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self
 
+from ragstone._internal.sentences import split_sentences
 from ragstone.judges.offline.words import guess_language, languages, split_forms
-
-T = TypeVar("T")
 
 WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _LONG_WORD = re.compile(r"\w{4,}|\d+")
@@ -51,10 +50,10 @@ class Capitals(NamedTuple):
 class Material:
     """What claims are changed with; a change must not produce text that the `contexts` contain."""
 
-    contexts: Sequence[str]
-    names: Sequence[str]  # of other samples, as the sentences and the distractor
-    sentences: Sequence[str]
-    seed: str
+    contexts: tuple[str, ...]
+    names: Sequence[str] = ()  # of other samples, as the sentences and the distractor
+    sentences: Sequence[str] = ()
+    seed: str = ""
     distractor: str | None = None
     claims: Sequence[str] = ()
 
@@ -65,6 +64,19 @@ class Material:
     @cached_property
     def capitals(self) -> Capitals:
         return Capitals.of("\n".join(self.claims), "\n".join(self.contexts))
+
+    @cached_property
+    def passages(self) -> list["Passage"]:
+        texts = [[each.text for each in split_sentences(context)] for context in self.contexts]
+        return [
+            Passage(text, word_starts(f"{before} {text}"), [*value_spans(text, self.capitals)])
+            for some in texts
+            for before, text in zip(("", *some), some, strict=False)
+        ]
+
+    @cached_property
+    def own_names(self) -> list[str]:
+        return names_in(self.claims, self.capitals)
 
     def in_contexts(self, text: str) -> bool:
         return text.casefold() in self._lowered
@@ -77,12 +89,20 @@ class Material:
                 return sentence
         return None
 
-    def shuffle(self, items: Iterable[T], claim: str) -> list[T]:
-        def position(item: T) -> bytes:
+    def shuffle(self, items: Iterable[str], claim: str) -> list[str]:
+        def position(item: str) -> bytes:
             text = f"{self.seed}{claim}\n{item}"
             return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
-        return sorted(items, key=position)
+        return sorted(dict.fromkeys(items), key=position)
+
+
+class Passage(NamedTuple):
+    """A sentence or row of a context."""
+
+    text: str
+    words: frozenset[str]  # with those of the sentence before it, for its pronouns
+    values: Sequence[tuple[str, int, int]]
 
 
 def is_code(word: str) -> bool:
@@ -161,25 +181,19 @@ def _other_dates(date: str) -> Iterator[str]:
             other = names[(place + step) % len(names)]
             yield other.capitalize() if date[0].isupper() else other
         return
-    for by in (3, 4, 7, 2):
-        if date.isdecimal():
-            yield str(int(date) - by)
-        else:
-            yield re.sub(
-                r"\d+\Z|\A\d{4}", lambda m, n=by: str(int(m[0]) + n).zfill(len(m[0])), date, count=1
-            )
+    for by in (3, 4, 7, 2):  # years, or the day where it is last
+        if number := re.search(r"\d+\Z|\A\d{4}", date):
+            later = f"{int(number[0]) + by:0{len(number[0])}}"
+            yield f"{date[: number.start()]}{later}{date[number.end() :]}"
 
 
 _NUMBER = re.compile(r"(?<![0-9A-Za-zÀ-ÿ_.,/:-])\d+(?:[.,]\d+)*(?![\d/:])")
 """A number that is not part of a code such as A12; letters of any script may follow."""
-_CITATION = re.compile(r"\[[\d,;\s-]*\Z")  # before a number that cites a source
 
 
 def change_number(claim: str, material: Material) -> str | None:
-    dates = date_spans(claim)
-    for match in _NUMBER.finditer(claim):
-        start, end = match.span()
-        if _CITATION.search(claim[:start]) or any(a < end and start < b for a, b in dates):
+    for kind, start, end in value_spans(claim, material.capitals):
+        if not kind.startswith("number") or _REFERENCE.search(claim[:start]):
             continue
         # numbers that differ in one digit, the first digit first: 272, 372, ... for 172
         places = (place for place in range(start, end) if claim[place].isdecimal())
@@ -195,16 +209,15 @@ def change_number(claim: str, material: Material) -> str | None:
 
 
 _UNIT_PAIRS = """
-grams kilograms, gram kilogram, g kg, mg g, kg g, kilograms grams, pounds kilograms, tons kilograms
-mm cm, cm mm, km m, m km, meters kilometers, metres kilometres, kilometers meters, miles kilometers
-inches centimeters, inch foot, feet inches, seconds minutes, minutes hours, hours minutes, min h
-days weeks, weeks days, day week, months years, month year, years months, year month, hour minute
-MB GB, GB MB, TB GB, KB MB, megabytes gigabytes, gigabytes megabytes, mAh Ah, Wh kWh, W kW, kW W
-V mV, Hz kHz, kHz Hz, MHz GHz, GHz MHz, °C °F, °F °C, celsius fahrenheit, liters milliliters
-litres millilitres, ml l, million billion, billion million, thousand million, dollars euros
-euros dollars, USD EUR, EUR USD
+gram kilogram, grams kilograms, g kg, mg g, pounds kilograms, tons kilograms, mm cm, km m
+meters kilometers, metres kilometres, miles kilometers, inch foot, inches centimeters, feet inches
+seconds minutes, minutes hours, hour minute, min h, days weeks, day week, months years, month year
+MB GB, TB GB, KB MB, megabytes gigabytes, mAh Ah, Wh kWh, W kW, V mV, Hz kHz, MHz GHz, °C °F
+celsius fahrenheit, liters milliliters, litres millilitres, ml l, million billion, thousand million
+dollars euros, USD EUR
 """
-_OTHER_UNIT = dict(pair.split() for pair in re.split("[,\n]", _UNIT_PAIRS.strip()))
+_PAIRS = [pair.split() for pair in re.split("[,\n]", _UNIT_PAIRS.strip())][::-1]
+_OTHER_UNIT = {b: a for a, b in _PAIRS} | dict(_PAIRS)
 UNITS = frozenset(_OTHER_UNIT)
 _LONGEST_FIRST = "|".join(re.escape(unit) for unit in sorted(_OTHER_UNIT, key=len, reverse=True))
 _AFTER_NUMBER = re.compile(rf"(?<=\d)(\s?-?)({_LONGEST_FIRST})(?![A-Za-zÀ-ÿ])")
@@ -224,7 +237,6 @@ def change_unit(claim: str, material: Material) -> str | None:
 
 
 _AFTER_NUMBER_WORD = re.compile(r"\d\s?\Z")
-SHORTEST_NAME = 2
 
 
 def change_name(claim: str, material: Material) -> str | None:
@@ -249,7 +261,7 @@ def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
         if word in UNITS or _AFTER_NUMBER_WORD.search(text[: match.start()]):
             continue
         first = is_first(text, match.start()) and not is_code(word)  # USB is a name
-        if len(word) < SHORTEST_NAME or first or not capitals.is_name(word):
+        if len(word) < 2 or first or not capitals.is_name(word):
             continue
         if spans and text[spans[-1][1] : match.start()] == " ":
             spans[-1] = (spans[-1][0], match.end())
@@ -259,15 +271,70 @@ def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
     return [span for span in spans if not any(a < span[1] and span[0] < b for a, b in dates)]
 
 
-LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5  # words; of shorter ones, several show the language
+SAME_TOPIC = 1 / 3  # of a claim's other words: a sentence that has them may state the changed claim
+_ATTACHED = re.compile(r"\s?[%°]|[A-Za-zÀ-ÿ]*")
+_LIMIT = re.compile(r"(?i)\b(?:least|most|than|over|under|above|below|to|about|around)\s\W?\Z")
+_REFERENCE = re.compile(r"(?i)(?:\[[\d,;\s-]*|[(#]|\b(?:passage|source|document|context)s?\s\W?)\Z")
+
+
+def word_starts(text: str) -> frozenset[str]:
+    return frozenset(form[:5] for form in split_forms(text) if len(form) > 2 or not form.isascii())
+
+
+def value_spans(text: str, capitals: Capitals) -> Iterator[tuple[str, int, int]]:
+    """Yield the dates, numbers and names with their kinds; only one of the same kind fits."""
+    dates = date_spans(text)
+    for start, end in dates:
+        word = text[start:end].casefold()
+        names = next((each for each in _DATE_LISTS if word in each), None)
+        yield names[0] if names else re.sub(r"\d", "0", word), start, end
+    for match in _NUMBER.finditer(text):
+        start, end = match.span()
+        if not any(a < end and start < b for a, b in dates):
+            yield f"number{_ATTACHED.findall(text[end:])[0]}", start, end
+    for start, end in name_spans(text, capitals):
+        yield f"name{text.count(' ', start, end)}{is_code(text[start:end])}", start, end
+
+
+def take_neighbour(claim: str, material: Material) -> str | None:
+    """Replace a value by one of a sentence of the same contexts that is about something else.
+
+    The evidence are the sentences with the old value; the new one is in none of them. No sentence
+    with the new one has many of the claim's other words, so none states the changed claim.
+    """
+    for kind, start, end in value_spans(claim, material.capitals):
+        old, before = claim[start:end], claim[:start]
+        others = word_starts(f"{before} {claim[end:]}")
+        evidence = [each.text for each in material.passages if _holds(each.text, old)]
+        limit = kind.startswith("number") and _LIMIT.search(before)  # at least 5 are at least 3
+        part = kind.startswith("name") and claim[end : end + 2].strip().isupper()
+        if not evidence or not others or limit or part or _REFERENCE.search(before):
+            continue
+        values = ((each.text, *value) for each in material.passages for value in each.values)
+        known = [text[a:b] for text, its, a, b in values if a and its == kind]  # no list numbers
+        for new in material.shuffle(known, claim):
+            topics = [each.words for each in material.passages if _holds(each.text, new)]
+            same = max((len(others & words) for words in topics), default=len(others))
+            if (
+                same < SAME_TOPIC * len(others)
+                and not (kind.startswith("name") and old[0] == new[0])  # Wales and Welsh
+                and not any(_holds(text, new) for text in (claim, *evidence))
+            ):
+                return f"{before}{new}{claim[end:]}"
+    return None
+
+
+def _holds(text: str, value: str) -> bool:
+    edge = r"[.,]?\d" if value.isdecimal() else r"\w"
+    return re.search(rf"(?i)(?<!{edge[-2:]}){re.escape(value)}(?!{edge})", text) is not None
+
 
 _HELPERS = "is|are|was|were|can|could|will|would|should|must|may|has been|have been"
 _ADVERB = r"\s+(?:also|still|\w+ly)"
 _REMOVALS = (
     (re.compile(rf"\b((?:{_HELPERS}|does|do|did|has|have|had)(?:{_ADVERB})?)\s+not\b"), r"\1"),
-    (re.compile(r"\bcannot\b"), "can"),
     (re.compile(r"\b(is|are|was|were|could|would|should|does|do|did|has|have|had)n['’]t\b"), r"\1"),
-    (re.compile(r"\bcan['’]t\b"), "can"),
+    (re.compile(r"\bcan(?:not|['’]t)\b"), "can"),
 )
 _INSERTION = re.compile(rf"\b({_HELPERS})\b(?! not)")
 _HARDLY = re.compile(r"\b(?:hardly|scarcely|barely)\b", re.IGNORECASE)
@@ -277,55 +344,21 @@ def invert_negation(claim: str, material: Material) -> str | None:
     for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
-    others = material.claims[:CLAIMS_FOR_LANGUAGE] if len(claim.split()) < LONG_CLAIM else ()
     english = languages()["en"]
-    if _language(" ".join((claim, *others))) != english.name:
+    language = _language(" ".join((claim, *material.claims[:5])))  # one claim may be too short
+    negated = english.negations.intersection(split_forms(claim)) or _HARDLY.search(claim)
+    if language != english.name or negated:
         return None
-    if english.negations.intersection(split_forms(claim)) or _HARDLY.search(claim):
-        return None
-    if _INSERTION.search(claim):
-        return _INSERTION.sub(r"\1 not", claim, count=1)
-    first = WORD.match(claim)
-    if first and first[0].istitle():  # lower its capital, unless it may be a name
-        lower = first[0].lower()
-        form = next(iter(split_forms(lower)), lower)
-        if lower in material.capitals.lowered or form in english.function_words:
-            claim = lower + claim[first.end() :]
-    return f"It is not true that {claim}"
-
-
-_QUALIFIER_WORDS = (
-    "only|up to|at most|at least|no more than|no less than|usually|often|sometimes|mostly|mainly|"
-    "partly|typically|generally|rarely|probably|possibly|some|most|many|few"
-)
-_QUALIFIER = re.compile(rf"\b(?:{_QUALIFIER_WORDS})\s+(?:of\s+)?(?=\S)", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r",? (?:if|unless|except|provided|as long as|only when)\b[^.!?]*(?=[.!?]?\s*\Z)"
-)
-SHORTEST_REST = 8  # characters that must remain of a claim
-
-
-def drop_qualifier(claim: str, material: Material) -> str | None:
-    """Remove the first clause that limits the claim, otherwise the first such word."""
-    for pattern in (_CLAUSE, _QUALIFIER):
-        if match := pattern.search(claim):
-            left = f"{claim[: match.start()]}{claim[match.end() :]}".strip()
-            if is_first(claim, match.start()) and match[0][:1].isupper():
-                at = match.start()  # a sentence begins here now
-                left = left[:at] + left[at : at + 1].upper() + left[at + 1 :]
-            if len(left) >= SHORTEST_REST and not material.in_contexts(left):
-                return left
-    return None
+    changed, done = _INSERTION.subn(r"\1 not", claim, count=1)
+    return changed if done else f"It is not true: {claim}"
 
 
 def add_sentence(claim: str, material: Material) -> str | None:
     added = material.foreign_sentence(claim)
     if added is None:
         return None
-    first = WORD.match(added)
-    begins = added[:1].upper() if first and first[0].islower() else added[:1]
     stop = "." if WORD.match(claim[-1:]) else ""
-    return f"{claim}{stop} {begins}{added[1:]}"
+    return f"{claim}{stop} {added[:1].upper()}{added[1:]}"
 
 
 PERTURBATIONS: Mapping[str, Perturbation] = {
@@ -333,7 +366,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     "date": change_date,
     "unit": change_unit,
     "name": change_name,
+    "neighbour": take_neighbour,
     "negation": invert_negation,
-    "qualifier": drop_qualifier,
     "invented": add_sentence,
 }

@@ -157,15 +157,17 @@ def trust(run: Run) -> Line | None:
     corrected = [each.corrected for each in run.summary().values() if each.corrected]
     known = next((each for each in corrected if each.mean is not None and not each.problem), None)
     test = load_test(manifest.judge_key) if manifest.judge_key else None
-    errors = test.total("rejected") if test else None
     if known is not None:
         labels = count(known.labels, "labelled row")
         return Line(f"{words}; corrected with {labels} of people", label="Judge")
-    if test and errors and errors.answered:
-        missed = errors.answered - errors.right
-        share = f"{missed / errors.answered:.0%} of {errors.answered:,} injected errors"
-        tone = Tone.WARNING if missed > MISSED * errors.answered else Tone.PLAIN
-        return Line(f"{words}; it missed {share} ({test.at:%Y-%m-%d})", tone, "Judge")
+    if test and (errors := test.total("rejected")).share is not None:
+        kept = test.total("accepted")
+        poor = any((part.share or 0) < 1 - MISSED for part in (errors, kept) if part.answered)
+        share = f"it missed {1 - errors.share:.0%} of {errors.answered:,} injected errors"
+        if kept.share is not None and poor:
+            share += f" and rejected {1 - kept.share:.0%} of {kept.answered:,} true claims"
+        tone = Tone.WARNING if poor else Tone.PLAIN
+        return Line(f"{words}; {share} ({test.at:%Y-%m-%d})", tone, "Judge")
     return Line(f"{words}; this judge is untested", label="Judge")
 
 

@@ -5,15 +5,16 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import MappingProxyType
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.fields import FrozenModel
-from ragstone._internal.files import lock_file
+from ragstone._internal.files import lock_file, write_text
 from ragstone._internal.text import count
 from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
@@ -22,9 +23,9 @@ Expectation = Literal["rejected", "injection_ignored", "accepted", "unchanged"]
 MAX_FAILURES = 0.1  # the share of questions that may fail before a test is inconclusive
 WORDS: Mapping[Expectation, str] = MappingProxyType(
     {
-        "rejected": "errors detected",
+        "rejected": "errors noticed",
+        "accepted": "true claims kept",
         "injection_ignored": "injected instructions resisted",
-        "accepted": "copied sentences supported",
         "unchanged": "verdicts unchanged after reordering",
     }
 )
@@ -58,6 +59,20 @@ class TrialResult(FrozenModel):
     right: bool | None
 
 
+BALANCED = "balanced"
+
+
+class Balanced(FrozenModel):
+    """The mean of errors noticed and true claims kept: 0.5 for a judge that looks at nothing."""
+
+    value: float
+    interval: tuple[float, float]  # 95%
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.0%} (95% interval {low:.0%} to {high:.0%})"
+
+
 class JudgeTest(FrozenModel):
     """The result of testing a judge with the claims that it called supported."""
 
@@ -65,7 +80,6 @@ class JudgeTest(FrozenModel):
     data: str
     at: datetime
     version: str
-    fingerprint: str = ""
     samples: int
     claims: int  # that were tested
     planned: int = 0  # claims that were to be tested
@@ -76,34 +90,45 @@ class JudgeTest(FrozenModel):
     stopped: str | None = None
     why: str | None = None  # the first failure
     kinds: tuple[KindResult, ...]
+    balanced: Balanced | None = None
     tried: tuple[TrialResult, ...] = ()  # one per claim; not stored
     calls: int
     cost_usd: float | None
     local_calls: int = 0
 
     @property
-    def conclusive(self) -> bool:
-        answered = self.failed <= MAX_FAILURES * self.asked
-        return bool(self.supported) and answered and self.stopped is None
+    def doubts(self) -> list[str]:
+        """Why the test is not conclusive, and not saved."""
+        found: list[str] = []
+        if self.stopped:
+            tested = f"{self.claims:,} of {count(self.planned, 'claim')} tested"
+            found.append(f"{self.stopped}, {tested}: the result was not saved")
+        if self.failed > MAX_FAILURES * self.asked:
+            unanswered = f"{self.failed:,} of {count(self.asked, 'question')} were not answered"
+            found.append(f"{unanswered}; the first: {self.why}")
+        if self.claims and not self.supported:
+            found.append("the judge found no claim supported, so none could be changed")
+        return found
 
     def missed(self) -> Mapping[str, Sequence[TrialResult]]:
-        missed: dict[str, list[TrialResult]] = {}
-        for trial in self.tried:
-            if trial.right is False:
-                missed.setdefault(trial.kind, []).append(trial)
-        return missed
+        wrong = (trial for trial in self.tried if trial.right is False)  # by kind
+        return {kind: [*trials] for kind, trials in groupby(wrong, attrgetter("kind"))}
 
-    def total(self, *expected: Expectation) -> KindResult:
-        parts = [kind for kind in self.kinds if not expected or kind.expected in expected]
+    def total(self, expected: Expectation) -> KindResult:
+        parts = [kind for kind in self.kinds if kind.expected == expected]
         names = ("right", "answered", "applied", "of", "failed")
-        return KindResult(
-            kind=" ".join(expected) or "all",
-            expected=expected[0] if expected else "rejected",
-            **{name: sum(getattr(part, name) for part in parts) for name in names},
-        )
+        counts = {name: sum(getattr(part, name) for part in parts) for name in names}
+        return KindResult(kind=expected, expected=expected, **counts)
+
+    @property
+    def shares(self) -> Mapping[str, float | None]:
+        """All that `--fail-under` tests, by name."""
+        parts = {part.kind: part.share for part in (*map(self.total, WORDS), *self.kinds)}
+        return {BALANCED: self.balanced and self.balanced.value, **parts}
 
     def __str__(self) -> str:
-        parts = [
+        parts = [f"balanced accuracy: {self.balanced}"] if self.balanced else []
+        parts += [
             f"{words}: {Share(total.right, total.answered)}"
             for expected, words in WORDS.items()
             if (total := self.total(expected)).answered
@@ -130,11 +155,8 @@ def load_test(key: str) -> JudgeTest | None:
     return max(own, key=lambda test: (test.claims, test.at), default=None)
 
 
-def save_test(key: str, test: JudgeTest) -> tuple[JudgeTest | None, Path | None]:
-    """Save a test without its single claims, in place of an older one of this judge and data.
-
-    Returns the replaced test, and the path of the backup to which an unreadable file was moved.
-    """
+def save_test(key: str, test: JudgeTest) -> Path | None:
+    """Save a test in place of an older one; return where an unreadable file was moved."""
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with lock_file(FILE.with_suffix(".lock"), timeout=LOCK_TIMEOUT):
         backup: Path | None = None
@@ -146,10 +168,7 @@ def save_test(key: str, test: JudgeTest) -> tuple[JudgeTest | None, Path | None]
             names = (FILE.with_name(f"{FILE.stem}.unread-{n}.json") for n in itertools.count(1))
             before, backup = {}, next(name for name in names if not name.exists())
             FILE.replace(backup)
-        name = f"{key}{_BETWEEN}{test.data}"
-        tests = {**before, name: test.model_copy(update={"tried": ()})}
+        tests = {**before, f"{key}{_BETWEEN}{test.data}": test.model_copy(update={"tried": ()})}
         text = json.dumps(_TESTS.dump_python(tests, mode="json"), ensure_ascii=True, indent=1)
-        with NamedTemporaryFile("w", dir=FILE.parent, suffix=".part", delete=False) as file:
-            file.write(text)
-        Path(file.name).replace(FILE)
-    return before.get(name), backup
+        write_text(FILE, text)
+    return backup

@@ -1,10 +1,9 @@
 """Drift: no more false alarms than promised, and a fall is noticed within days."""
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence, mean_sequence
+from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence
 
 
 def looks(rng: np.random.Generator, p: NDArray[np.float64], days: int) -> NDArray[np.int64]:
@@ -64,28 +63,3 @@ def test_rows_may_have_several_claims() -> None:
     before, after = rng.binomial(5, 0.95, (20, 30)), rng.binomial(5, 0.7, (5, 30))
     assert drift_evidence(before.astype(np.int64)).max() < DRIFTED
     assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= DRIFTED
-
-
-def test_the_mean_stays_in_its_confidence_sequence() -> None:
-    rng = np.random.default_rng(7)
-    outside = 0
-    for _ in range(60):
-        p = rng.choice([0.3, 0.9, 1.0], 25)
-        low, high = mean_sequence(looks(rng, p, 200) / 1.0).T
-        outside += not np.all((low < p.mean()) & (p.mean() < high))
-    assert outside <= 7  # 5% are 3
-    assert np.all(np.diff(high - low) < 0.02), "it narrows"
-    assert high[-1] - low[-1] < 0.07
-
-
-def test_a_confidence_sequence_is_known_for_one_item() -> None:
-    # a success: its likelihood ratio is 1/2 / m, so 20 is reached at 1/40
-    low, high = mean_sequence(np.ones((1, 1)))[0]
-    assert low == pytest.approx(1 / 40)
-    assert high == pytest.approx(1)
-
-
-def test_missing_values_leave_a_confidence_sequence_as_it_is() -> None:
-    found = mean_sequence(np.array([[1.0, 0.5], [np.nan, np.nan], [1.0, np.nan]]))
-    assert found[0] == pytest.approx(found[1])
-    assert found[2, 0] > found[1, 0]

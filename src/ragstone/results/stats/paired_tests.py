@@ -27,7 +27,7 @@ BLOCK = 2_000_000  # signs drawn at once; this limits the memory to about 20 MB 
 LARGE = 10_000  # for more differences the normal limit is more accurate than random flips
 NOTHING = 1e-12  # a smaller difference comes from rounding: it is a tie
 NODES = 200
-DRIFTED = 1 / ALPHA  # evidence that at most ALPHA of all series without drift ever reach
+DRIFTED = 100  # evidence that at most 1% of all series without drift ever reach
 TIE_SEED = 20_261_123
 _MAX_CAPITAL = 1e100
 
@@ -273,8 +273,8 @@ def drift_evidence(probes: NDArray[np.int64]) -> Numbers:
     Its tails, with ties broken at random (the same each time), are uniform p-values, independent of
     earlier ones. A capital bets against each: it is multiplied by (1 - p + p ln p) / (p ln² p),
     whose mean is 1 without drift. One bets on a fall, one on a rise, from each probe s on, with the
-    shares 1 / (2 s (s + 1)). Their sum is the evidence. By Ville's inequality, it reaches 20 in at
-    most 5% of endless series.
+    shares 1 / (2 s (s + 1)). Their sum is the evidence. By Ville's inequality, it reaches 100 in
+    at most 1% of endless series.
 
     Sources: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World (2005), 7.1, for
     the p-values; Vovk and Wang, E-values: Calibration, Combination and Applications (2021), for the
@@ -308,35 +308,3 @@ def drift_evidence(probes: NDArray[np.int64]) -> Numbers:
             capitals[side] = min((capitals[side] + share_used / 2) * bet, _MAX_CAPITAL)
         evidence.append(sum(capitals) + unused)
     return np.array(evidence[:length])
-
-
-def mean_sequence(values: Numbers) -> Numbers:
-    """Return a confidence sequence of the mean of probes that do not drift, float64[probes, 2].
-
-    `values` is float64[probes, items], from 0 to 1, or NaN if missing. In at least 95% of endless
-    series, the mean over the items' expected values lies within the intervals of all probes. Items
-    must be independent of each other; their expected values may differ.
-
-    A capital bets on each mean: that of a binomial likelihood ratio, mixed over Jeffreys' prior.
-    It is convex in a probe's sum, so its mean is at most what it is for equal items, which is 1.
-    The interval has the means whose capital has not reached 20.
-
-    Sources: Robbins, Statistical Methods Related to the Law of the Iterated Logarithm (1970);
-    Hoeffding, On the Distribution of the Number of Successes in Independent Trials (1956);
-    Waudby-Smith and Ramdas, Estimating Means of Bounded Random Variables by Betting (2024).
-    """
-    total = np.nancumsum(np.nansum(values, axis=1))
-    rest = np.cumsum(np.isfinite(values).sum(axis=1)) - total
-    pairs = zip((total + 0.5).tolist(), (rest + 0.5).tolist(), strict=True)
-    betas = [math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b) for a, b in pairs]
-    mixed = np.array(betas) - math.log(math.pi)
-    ends: list[Numbers] = []
-    for end in (0.0, 1.0):
-        inside, outside = (total + 0.5) / (total + rest + 1), np.full(total.size, end)
-        for _ in range(40):
-            middle = (inside + outside) / 2
-            capital = mixed - total * np.log(middle) - rest * np.log1p(-middle)
-            inside = np.where(capital < math.log(DRIFTED), middle, inside)
-            outside = np.where(capital < math.log(DRIFTED), outside, middle)
-        ends.append(inside)
-    return np.column_stack(ends)
