@@ -41,12 +41,20 @@ def values(run_id: str, annotator: str = "ana") -> list[tuple[bool | None, bool]
     return [(each.value, each.blind) for each in found if each.annotator == annotator]
 
 
-def test_the_plan_shows_strata_and_rows(ragstone: Command, run_id: str) -> None:
+def test_the_plan_shows_what_labels_buy_and_rows(ragstone: Command, run_id: str) -> None:
     plan = ragstone("labels", "draw", "last", "--n", "6")
     assert plan.code == 0
-    assert "not all supported" in plan.out
-    assert "gates need labels of 20 rows, but this draws 3; the run has 8 with claims" in plan.err
-    assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3
+    # 16 claims in 8 rows, half of them supported in every row
+    assert plan.out.startswith(
+        "Labels of 20 rows: a corrected interval of about ±0.22\n"
+        "Labels of 30 rows: a corrected interval of about ±0.22\n"
+        "(if people agree with 80% of the verdicts)\n\n"
+        "3 rows, in the order of labelling:\n"
+    )
+    assert plan.err == (
+        "Note: gates need labels of 20 rows, but this draws 3 of the 8 rows with claims; see --n\n"
+    )
+    assert plan.out.count("2 claims") == plan.out.count("\n  q") == 3
     assert values(run_id) == []
 
 
@@ -67,14 +75,6 @@ def test_what_cannot_be_labelled_is_refused(
     assert values(run_id) == []
 
 
-def test_a_draw_that_is_larger_than_asked_is_noted(ragstone: Command, run_id: str) -> None:
-    note = (
-        "Note: this draws 6 claims instead of 1: rows have all their claims, each stratum at least"
-    )
-    assert note in ragstone("labels", "draw", "last", "--n", "1").err
-    assert "instead of" not in ragstone("labels", "draw", "last", "--n", "16").err
-
-
 def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> None:
     said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
     head, *lines = Path("claims.csv").read_text(encoding="utf-8-sig").splitlines()
@@ -84,11 +84,20 @@ def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> 
     filled = [line.replace(",,", ",no,") for line in lines]
     Path("claims.csv").write_text("\n".join([head, *filled]), encoding="utf-8")
     assert ragstone("labels", "import", "claims.csv", "--run", "last").code == 0
-    plan = ragstone("labels", "draw", "last", "--n", "9").out
     with Store.open() as store:
         found = store.labels(run_id)
     assert len(found) == len(lines)
     assert {(each.value, each.blind) for each in found} == {(False, True)}
-    assert all(f"{each.probability:.3f}" in plan for each in found)
+    # without the column probability, they are the first rows of the draw
+    at = head.split(",").index("probability")
+    bare = [",".join(word for n, word in enumerate(line.split(",")) if n != at) for line in filled]
+    names = ",".join(word for n, word in enumerate(head.split(",")) if n != at)
+    Path("bare.csv").write_text("\n".join([names, *bare]), encoding="utf-8")
+    assert ragstone("labels", "import", "bare.csv", "--run", "last").code == 0
+    with Store.open() as store:
+        assert {each.probability for each in store.labels(run_id)} == {1.0}
+    Path("chosen.csv").write_text("\n".join([names, *bare[2:]]), encoding="utf-8")
+    said = ragstone("labels", "import", "chosen.csv", "--run", "last")
+    assert (said.code, "the column probability is missing or has gaps" in said.err) == (2, True)
     said = ragstone("labels", "draw", "last", "claims.txt")
     assert (said.code, "use .xlsx, .csv, .jsonl" in said.err) == (2, True)

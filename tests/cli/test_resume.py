@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from tests.conftest import Fork
 
 from ragstone.datasets import table
 from ragstone.store import Store
+from ragstone.types.label import HumanLabel
 
 ROWS, CONCURRENCY = 60, 2
 TARGET = """
@@ -122,6 +124,38 @@ def test_failed_rows_are_done_again(ragstone: Command, folder: Path) -> None:
     assert json.loads(again.out)["metrics"]["hit@1"]["failed"] == 0
     assert len(asked(folder)) - before == sum(str(n).endswith("7") for n in range(ROWS))
     assert stored(folder) == [(True, ROWS)]
+
+
+def test_a_retry_says_which_labels_it_deletes(ragstone: Command, folder: Path) -> None:
+    target = TARGET.replace('"b"]}', '"b"], "response": "Yes."}')
+    (folder / "target.py").write_text(target)
+    (folder / "broken").touch()
+    assert ragstone(*RUN, "--max-failure-rate", "1").code == 0
+    (folder / "broken").unlink()
+    with Store.open(folder / ".ragstone/ragstone.db") as store:
+        run_id = store.runs()[0].id
+        store.add_labels(
+            run_id,
+            [
+                HumanLabel(
+                    run=run_id,
+                    position=place,
+                    sample_id=str(place),
+                    metric="hit@1",
+                    claim=None,
+                    value=True,
+                    annotator="ana",
+                    at=datetime.now(UTC),
+                    probability=1.0,
+                    blind=True,
+                )
+                for place in (6, 7)
+            ],
+        )
+    again = ragstone("resume", "last", "--retry-failed", "--no-export")
+    assert "Note: deleted 1 label of rows that changed; label them again\n" in again.err
+    with Store.open(folder / ".ragstone/ragstone.db") as store:
+        assert [label.position for label in store.labels(run_id)] == [6]
 
 
 def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:

@@ -10,8 +10,18 @@ import xlsxwriter
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.labelling import ClaimRow, LabelDefaults, read_label_file, value_of
+from ragstone.evaluation.labelling import (
+    EQUAL,
+    UNKNOWN,
+    ClaimRow,
+    LabelDefaults,
+    plan_labels,
+    read_label_file,
+    value_of,
+    with_probabilities,
+)
 from ragstone.types.label import HumanLabel
+from ragstone.types.sample import seen
 
 YES = "yes Y TRUE true 1 ✓ Supported faithful"
 NO = "no N FALSE 0 ✗ unsupported hallucinated"
@@ -93,7 +103,7 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
         ("=q3", 0, False),
     ]
     assert {(each.annotator, each.probability, each.blind) for each in labels} == {
-        ("ana", 1.0, False)
+        ("ana", UNKNOWN, False)
     }
 
 
@@ -277,9 +287,50 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     labels, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
     assert [each.annotator for each in labels] == ["ana", "ben"]
-    assert notes == ["1 row without a label", "1 row repeated with the same label"]
+    unknown = "without a column seen or response, it is not known whether the labelled answers"
+    assert notes[:2] == ["1 row without a label", "1 row repeated with the same label"]
+    assert notes[2:] == [f"{unknown} and contexts are those of run r1"]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
     with pytest.raises(
         InputError, match=r"column metric, .*the run has no hit@5 with .*, only faithful"
     ):
         read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
+
+
+def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
+    """All at once, with the row and the id; the other labels of the file are not stored either."""
+    right = row(0, "q1").sample.seen
+    assert right == seen(None, ())
+    other = seen(None, ["Another context."])
+    lines = [f"q1,1,yes,{right},", f"q1,2,no,{other},", "7,1,yes,,", "7,2,yes,,Another answer."]
+    with pytest.raises(InputError) as found:
+        read("a.csv", "\n".join(["id,claim,human,seen,response", *lines, ""]))
+    words = "the answer or contexts of this row in run r1 are others; label it"
+    assert [str(problem) for problem in found.value.problems] == [
+        f"line 3, column seen, sample q1: {words}",
+        f"line 5, column response, sample 7: {words}",
+    ]
+    assert seen("It lasts\r\n20 h. ", ["A", "B"]) == seen("'It lasts 20 h.", ["A\nB"])
+
+
+def labelled(read: Read, places: Sequence[int], head: str = "", cell: str = "") -> list[HumanLabel]:
+    lines = [f"{place},{claim},1{cell}" for place in places for claim in (1, 2)]
+    return read("a.csv", "\n".join([f"position,claim,human{head}", *lines, ""]))
+
+
+def test_labels_without_a_probability_need_a_known_draw(read: Read) -> None:
+    rows = [ROWS[0], ROWS[1], ROWS[2]]
+    order = [drawn.position for drawn in plan_labels(rows, METRICS[0], labels=1, run="r1").every]
+    for places in (order, order[:2], order[:1]):
+        found = with_probabilities(labelled(read, places), rows, "r1")
+        assert {each.probability for each in found} == {EQUAL}
+    chosen = labelled(read, order[1:])
+    with pytest.raises(UsageError) as refused:
+        with_probabilities(chosen, rows, "r1")
+    assert str(refused.value) == (
+        "the column probability is missing or has gaps, and the 2 rows with labels are neither all "
+        "rows of run r1 nor the first that `ragstone labels draw r1` shows; write the probability "
+        "with which each row was drawn, or 1 in every row if it was the same for all"
+    )
+    stated = labelled(read, order[1:], ",probability", ",0.5")
+    assert with_probabilities(stated, rows, "r1") == stated

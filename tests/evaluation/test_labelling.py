@@ -7,6 +7,7 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.labelling import (
+    EQUAL,
     Item,
     LabelPlan,
     LabelSession,
@@ -16,7 +17,6 @@ from ragstone.evaluation.labelling import (
 )
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
-from ragstone.results.stats.labels import MIN_CLAIMS
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims
@@ -62,11 +62,8 @@ def test_the_number_is_claims_and_from_20_on_enough_rows_for_a_gate(
     store: Store, labels: int, rows: int, claims: int
 ) -> None:
     run_id = stored(store, [f"good{n:02} good{n + 20:02} good{n + 40:02}" for n in range(30)])
-    plan = plan_labels(read_claims(store, run_id), METRIC, labels=labels, seed="")
-    assert (len(plan.rows), plan.claims) == (max(rows, plan.sampling.minimum), max(claims, 12))
-    assert plan.rows[0].probability == sum(r.stratum == plan.rows[0].stratum for r in plan.rows) / (
-        next(each.rows for each in plan.sampling.strata if each.name == plan.rows[0].stratum)
-    )
+    plan = plan_labels(read_claims(store, run_id), METRIC, labels=labels, run="")
+    assert (len(plan.rows), plan.claims) == (rows, claims)
 
 
 @pytest.fixture
@@ -90,37 +87,31 @@ def session(store: Store, run_id: str) -> Callable[..., LabelSession]:
 
 
 def plan_of(store: Store, run_id: str, labels: int) -> LabelPlan:
-    return plan_labels(read_claims(store, run_id), METRIC, labels=labels, seed=run_id)
+    return plan_labels(read_claims(store, run_id), METRIC, labels=labels, run=run_id)
 
 
-def test_strata_are_by_verdict_and_confidence(store: Store, run_id: str) -> None:
+def test_rows_are_drawn_at_random_and_a_larger_draw_begins_like_a_smaller_one(
+    store: Store, run_id: str
+) -> None:
+    few, many = plan_of(store, run_id, 10), plan_of(store, run_id, 60)
+    positions = [row.position for row in many.rows]
+    assert positions[: len(few.rows)] == [row.position for row in few.rows]
+    assert positions != sorted(positions)
+    assert {*range(42)} == {row.position for row in many.every}, "the last answer has no claims"
+    other = plan_labels(read_claims(store, run_id), METRIC, labels=60, run="other")
+    assert [row.position for row in other.every] != [row.position for row in many.every]
+
+
+def test_the_expected_interval_follows_from_the_spread_of_the_judge(
+    store: Store, run_id: str
+) -> None:
     plan = plan_of(store, run_id, 40)
-    strata = plan.sampling.strata
-    assert {each.name: (each.rows, each.claims) for each in strata} == {
-        "not all supported, less sure": (6, 6),
-        "not all supported, more sure": (6, 6),
-        "all supported, less sure": (15, 30),
-        "all supported, more sure": (15, 30),
-    }
-    drawn = [row.stratum for row in plan.rows]
-    claims = [drawn.count(each.name) * each.claims / each.rows for each in strata]
-    assert min(claims) >= MIN_CLAIMS
-    assert 40 <= sum(claims) < 43
-    rates = {each.name: each.rate for each in strata}
-    assert rates["not all supported, less sure"] == pytest.approx(0.4875)
-    chances = plan.sampling.inclusion_probabilities()
-    names = dict(zip((each.name for each in strata), chances, strict=True))
-    assert all(row.probability == names[row.stratum] for row in plan.rows)
-    assert len({row.position for row in plan.rows}) == len(plan.rows)
-
-
-def test_a_judge_without_confidence_has_two_strata(store: Store) -> None:
-    run_id = stored(store, ["good fine", "bad", "good"])
-    plan = plan_of(store, run_id, 60)
-    rates = {each.name: each.rate for each in plan.sampling.strata}
-    assert rates == {"not all supported": 0.3, "all supported": pytest.approx(0.9)}
-    assert {row.probability for row in plan.rows} == {1.0}
-    assert plan.claims == 4
+    # 30 rows of 2 supported claims, 12 of a rejected one: on average 72 / 42 claims
+    errors = 0.16 * (1 + 30 / 42 * 0.3) / (72 / 42)
+    spread = 30 / 42 * 12 / 42
+    assert plan.half_width(20) == pytest.approx(1.96 * (errors / 20 + spread / 42) ** 0.5)
+    assert plan.half_width(30) < plan.half_width(20)
+    assert plan.half_width(99) == plan.half_width(42)
 
 
 def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) -> None:
@@ -134,17 +125,15 @@ def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) ->
         metric_of(info, "hallucination")
 
 
-def test_every_answer_is_stored_with_its_chance(session: Callable[..., LabelSession]) -> None:
+def test_every_answer_is_stored_at_once(session: Callable[..., LabelSession]) -> None:
     ana = session()
     first = ana.next()
     assert first == Item(ana.plan.rows[0].position, 0) == ana.items[0]
     ana.answer(first, None)
     assert ana.next() == ana.items[1]
     (label,) = ana.store.labels(ana.run_id)
-    row = ana.plan.rows[0]
     assert (label.value, label.annotator, label.blind) == (None, "ana", True)
-    chance = ana.plan.inclusion_probabilities({row.position: 0})[row.position]
-    assert (label.probability, label.sample_id) == (chance, row.sample_id)
+    assert (label.probability, label.sample_id) == (EQUAL, ana.plan.rows[0].sample_id)
     assert session().next() == ana.items[1], "another process continues"
 
 
@@ -201,24 +190,6 @@ def test_a_second_annotator_gets_the_same_claims(session: Callable[..., LabelSes
     ana.answer(ana.items[0], True)
     assert ben.next() == ana.items[0]
     assert ben.undo() is None, "not Ana's answer"
-
-
-def test_all_labels_have_the_chances_of_the_draw_so_far(
-    session: Callable[..., LabelSession],
-) -> None:
-    few, many = session(labels=30), session(labels=60)
-    assert few.items == many.items[: len(few.items)]
-    strata = {row.position: row.stratum for row in many.plan.rows}
-    for n, item in enumerate(many.items, 1):
-        (few if n <= len(few.items) else many).answer(item, True)
-        labels = many.labels.values()
-        chances = many.plan.inclusion_probabilities({item.position: 0})
-        assert [each.probability for each in labels] == [chances[each.position] for each in labels]
-        assert len({(strata[each.position], each.probability) for each in labels}) <= 4
-    last = {item: label.probability for item, label in many.labels.items()}
-    few.undo()
-    few.answer(few.items[-1], False)
-    assert {item: label.probability for item, label in many.labels.items()} == last
 
 
 def test_a_shown_verdict_is_noted_with_the_label(session: Callable[..., LabelSession]) -> None:

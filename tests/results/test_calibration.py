@@ -20,7 +20,8 @@ from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import ORIGIN
 from ragstone.types.gate import Gate
 from ragstone.types.label import HumanLabel
-from ragstone.types.score import ALL_SUPPORTED, Correction, Score
+from ragstone.types.sample import Sample
+from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Correction, Score
 
 AT = datetime(2026, 2, 20, tzinfo=UTC)
 NAME = "faithfulness"
@@ -46,7 +47,8 @@ def scores(supported: Sequence[float]) -> list[Score]:
             evidence=(),
         )
         value = float(support >= 0.5)
-        found.append(Score.scored(value, detail={ALL_SUPPORTED: support}, claims=[claim]))
+        detail = {ALL_SUPPORTED: support, MEAN_SUPPORT: support}
+        found.append(Score.scored(value, detail=detail, claims=[claim]))
     return found
 
 
@@ -77,7 +79,7 @@ def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]
 
 
 def corrected(calibrated: Calibration, new: Run) -> Any:
-    found = calibrated.correct(NAME, new.manifest, new.counts)
+    found = calibrated.correct(NAME, new.manifest, new.counts, new.rows)
     assert found is not None
     return found
 
@@ -93,15 +95,111 @@ def test_labels_correct_the_mean_of_their_run() -> None:
 
 def test_agreement_has_a_table_and_shares() -> None:
     found = run().calibrate(labels(70), "mine").metrics[NAME]
-    table = found.agreement
+    table, figures = found.table, found.agreement
     assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
-    assert found.share(of_human=True) == (
-        pytest.approx(48 / 50),
-        pytest.approx((0.87, 0.99), abs=0.01),
-        50,
+    means = {name: figure and round(figure.mean, 3) for name, figure in figures.items()}
+    assert means == {
+        "sensitivity": 0.96,
+        "specificity": 0.6,
+        "share": 0.857,
+        "kappa": 0.615,
+        "ac1": 0.774,
+        "0.0 to 0.2": 0.143,
+        "0.6 to 0.8": 0.857,
+        "0.8 to 1.0": 0.857,
+    }
+    assert figures["sensitivity"] is not None
+    # Jeffreys: the quantiles of a beta with 48.5 and 2.5
+    assert figures["sensitivity"].interval == pytest.approx((0.876, 0.992), abs=0.004)
+
+
+def test_figures_are_weighted_and_rows_count_once() -> None:
+    given = [4] * 20 + [2] * 20
+    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    people = claim_labels(given)
+    every = labelled.calibrate(people, "mine").metrics[NAME]
+    rare = [replace(each, probability=0.1 if each.position < 20 else 1) for each in people]
+    weighted = labelled.calibrate(rare, "mine").metrics[NAME]
+    assert every.table == weighted.table
+    figures = every.agreement, weighted.agreement
+    # of four claims 16 of 20 are right in rows of 4, and 9 of 10 in rows of 2
+    assert [each["share"] and each["share"].mean for each in figures] == [
+        pytest.approx((64 + 72) / 160),
+        pytest.approx((10 * 64 + 72) / (11 * 80)),
+    ]
+    one = [replace(each, claim=0, position=place) for place, each in enumerate(people)]
+    single = scores([0.9 if n % 4 < given[n // 4] else 0.1 for n in range(160)])
+    alone = Runs.of({NAME: single}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    independent = alone.calibrate(one, "mine").metrics[NAME].agreement["share"]
+    clustered = every.agreement["share"]
+    assert independent is not None
+    assert clustered is not None
+    assert clustered.mean == pytest.approx(independent.mean)
+    assert np.ptp(clustered.interval) != pytest.approx(np.ptp(independent.interval), rel=0.02)
+
+
+def test_rows_with_some_labels_do_not_count() -> None:
+    given = [4] * 30
+    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    people = claim_labels(given)
+    first = [each for each in people if each.claim == 0 or each.position >= 22]
+    found = corrected(labelled.calibrate(first, "mine"), labelled)
+    assert found.labels == 8
+    assert found.problem == (
+        "it has 8 labelled rows, and gates need 20; left out: 22 rows with labels for only some of "
+        "the claims; label more"
     )
-    assert found.reliability()[0] == (0.0, 0.2, 14, 2)
-    assert sum(n for _, _, n, _ in found.reliability()) == 70
+    unsure = [replace(people[0], value=None), *people[1:]]
+    assert labelled.calibrate(unsure, "mine").metrics[NAME].partly == 1
+    with pytest.raises(
+        UsageError, match="no row whose labels decide: they are ties, of some of it"
+    ):
+        labelled.calibrate([each for each in people if each.claim == 0], "mine")
+
+
+def test_probabilities_make_the_interval_narrower() -> None:
+    """People support a claim as often as the judge's probability has it."""
+    rng = np.random.default_rng(5)
+    support = [round(float(x), 3) for x in rng.random(400)]
+    new = Runs.of({NAME: scores(support)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    people = [
+        replace(each, value=bool(rng.random() < support[each.position]), probability=1.0)
+        for each in labels(100)
+    ]
+    calibrated = new.calibrate(people, "mine")
+    found = corrected(calibrated, new)
+    plain = [each.model_copy(update={"detail": {}}) for each in scores(support)]
+    verdicts = Runs.of({NAME: plain}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    wider = corrected(calibrated, verdicts)
+    assert np.ptp(found.interval) < 0.97 * np.ptp(wider.interval)
+    name = f"{NAME}:expected"
+    expected = [
+        each.model_copy(update={"value": x})
+        for each, x in zip(scores(support), support, strict=True)
+    ]
+    graded_run = Runs.of({name: expected}, judge_setups={name: "setup"}, plan={"cluster": "id"})
+    of_it = graded_run.calibrate([replace(each, metric=name) for each in people], "mine")
+    result = of_it.correct(name, graded_run.manifest, graded_run.counts, graded_run.rows)
+    assert result is not None
+    assert (result.mean, result.interval) == (found.mean, found.interval)
+
+
+def test_changed_rows_are_noticed() -> None:
+    labelled = run()
+    calibrated = labelled.calibrate(labels(70), "mine")
+    rows = [*labelled.rows]
+    other = Sample.model_validate({"id": "q3", "query": "?", "response": "Another answer."})
+    rows[3] = replace(rows[3], sample=other)
+    rows[5] = replace(rows[5], scores={NAME: scores([0.9])[0]})
+    changed = Run(labelled.manifest, labelled.metrics, rows)
+    found = corrected(calibrated, changed)
+    assert found.mean is None
+    assert found.problem == (
+        "2 of its 70 labelled rows changed since; label them again, and then use `ragstone labels "
+        "calibrate a`"
+    )
+    found = corrected(calibrated, Run(labelled.manifest, labelled.metrics, rows[:3] + rows[4:]))
+    assert found.problem.startswith("2 of its 70")
 
 
 OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
@@ -126,27 +224,26 @@ def test_labels_of_another_run_correct_nothing(
     new = run(run_id="b", **other)
     found = corrected(calibrated, new)
     assert (found.mean, found.interval) == (None, None)
-    what = f"its labels are of run a (data.xlsx), not of run b ({new.manifest.source.name})"
+    # people support 50 of the 70 labelled rows, and the judge 56
+    assert (found.judge, found.shifted) == (0.8, pytest.approx(0.8 - 6 / 70))
     assert found.problem == (
-        f"{what}; label 20 to 30 rows of run b with `ragstone labels start b --n 80`, and then use "
-        "`ragstone labels calibrate b`"
+        f"its labels are of run a (data.xlsx), not of this run of {new.manifest.source.name}; "
+        "label 20 to 30 rows of this one with `ragstone labels start RUN --n 80`, and then use "
+        "`ragstone labels calibrate RUN`"
     )
-    with pytest.raises(UsageError, match="calibration mine does not apply: its labels are of"):
-        calibrated.check(new.manifest)
-    with pytest.raises(UsageError, match=r"not of the new run .* run without the calibration, la"):
-        calibrated.check(new.manifest, is_new=True)
 
 
 def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
     calibrated, again = run().calibrate(labels(70), "mine"), run(run_id="c")
-    calibrated.check(again.manifest)
+    assert calibrated.of_another_run(again.manifest) is None
     assert corrected(calibrated, again) == corrected(calibrated, run())
 
 
 def test_a_run_scored_again_has_the_labels_of_its_answers() -> None:
     mine, again = run(target="rag"), run(run_id="c", target="rag").manifest
     identity = {**again.identity, ORIGIN: mine.manifest.run_id}
-    mine.calibrate(labels(70), "mine").check(again.model_copy(update={"identity": identity}))
+    again = again.model_copy(update={"identity": identity})
+    assert mine.calibrate(labels(70), "mine").of_another_run(again) is None
 
 
 def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> None:
@@ -179,7 +276,7 @@ def test_another_judge_or_prompt_has_no_corrected_mean(new: dict[str, Any], why:
 def test_another_policy_has_no_corrected_mean() -> None:
     other = f"{NAME}:deepeval"
     new = Runs.of({other: scores([0.9] * 30)}, judge_setups={other: "setup"})
-    found = run().calibrate(labels(70), "mine").correct(other, new.manifest, new.counts)
+    found = run().calibrate(labels(70), "mine").correct(other, new.manifest, new.counts, new.rows)
     assert found is not None
     assert found.mean is None
     assert "it is for faithfulness, with another policy" in (found.problem or "")
@@ -188,7 +285,7 @@ def test_another_policy_has_no_corrected_mean() -> None:
 def test_a_metric_of_another_kind_is_left_alone() -> None:
     new = Runs.of({"context_recall": [0.5, 0.7]})
     calibrated = run().calibrate(labels(70), "mine")
-    assert calibrated.correct("context_recall", new.manifest, new.counts) is None
+    assert calibrated.correct("context_recall", new.manifest, new.counts, new.rows) is None
 
 
 def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
@@ -198,9 +295,11 @@ def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
     old = run(plan={"max_age": 5, "cluster": "id"})
     assert "over 5 days before the run (max_age)" in corrected(calibrated, old).problem
     assert corrected(calibrated, run(plan={"max_age": 30, "cluster": "id"})).problem is None
-    unlike = Runs.of({NAME: scores([0.02] * 50 + [0.8] * 50)}, judge_setups={NAME: "setup"})
+    unlike = Runs.of(
+        {NAME: scores([0.02] * 50 + [0.8] * 50)}, judge_setups={NAME: "setup"}, run_id="b"
+    )
     found = corrected(calibrated, unlike)
-    assert "confidence in 50% of the rows is outside the labelled range, 0.10 to 0.90" in (
+    assert "figure for 50% of the rows is outside the labelled range, 0.10 to 0.90" in (
         found.problem
     )
     assert found.mean is not None
@@ -236,7 +335,7 @@ def test_metrics_without_a_judge_keep_their_mean() -> None:
 def test_responses_are_labelled_as_a_whole() -> None:
     found = run().calibrate(labels(70, claim=None), "mine").metrics[NAME]
     assert found.of == "responses"
-    assert found.agreement.both == 48
+    assert found.table.both == 48
 
 
 def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
@@ -290,7 +389,7 @@ def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
     for count in supported:
         verdicts = scores([0.9] * count + [0.1] * (n - count))
         claims = [claim for one in verdicts for claim in one.claims]
-        made.append(Score.scored(count / n, detail={ALL_SUPPORTED: 0.5}, claims=claims))
+        made.append(Score.scored(count / n, claims=claims))
     return made
 
 
@@ -321,10 +420,11 @@ def test_labels_of_all_claims_give_their_mean() -> None:
 def test_a_pass_mark_changes_no_calibration() -> None:
     calibrated = run().calibrate(labels(70), "mine")
     marked = Runs.of(
-        {f"{NAME},threshold=0.8": scores([0.9] * 40)},
+        {f"{NAME},threshold=0.8": scores([0.9] * 100)},
+        run_id="b",
         judge_setups={f"{NAME},threshold=0.8": "setup"},
     )
-    found = calibrated.correct(f"{NAME},threshold=0.8", marked.manifest, marked.counts)
+    found = calibrated.correct(f"{NAME},threshold=0.8", marked.manifest, marked.counts, marked.rows)
     assert found is not None
     assert found.problem is None
 

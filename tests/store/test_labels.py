@@ -55,15 +55,6 @@ def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -
     assert labelled.labels("r1") == [WHOLE, changed, second, OTHER]
 
 
-def test_labels_are_changed_in_place(labelled: Store) -> None:
-    labelled.change_labels("r1", lambda label: replace(label, probability=label.probability / 2))
-    found = labelled.labels("r1")
-    assert [each.probability for each in found] == [0.0625, 0.0625, 0.5]
-    assert [replace(each, probability=1) for each in found] == [
-        replace(each, probability=1) for each in (WHOLE, SUPPORTED, OTHER)
-    ]
-
-
 def test_one_label_is_deleted(labelled: Store) -> None:
     labelled.delete_label("r1", replace(SUPPORTED, annotator="ben"))
     assert len(labelled.labels("r1")) == 3

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import accumulate
-from operator import itemgetter
 from pathlib import Path
-from statistics import fmean, median
-from typing import NamedTuple, TypeVar
+from statistics import fmean, pvariance
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, model_validator
 
 from ragstone._internal.fields import document_id
 from ragstone._internal.text import count, listing, plain_name, quoted, strip_controls
@@ -23,12 +22,12 @@ from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, in_field, normalize_cell, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
 from ragstone.results.calibration import MIN_ROWS
-from ragstone.results.stats.labels import SamplingPlan, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
+from ragstone.types.sample import seen
 
 T = TypeVar("T")
 
@@ -38,14 +37,14 @@ RULE = (
     "Not supported: any part of it is missing from the contexts or contradicts them, even if it "
     "is true. Read the contexts as the only source."
 )
-RATES = {True: 0.9, False: 0.3}  # share that people support, by a judge without confidence
-BOUNDS = 0.05, 0.95  # of the expected probability of a label, because judges are too sure
+
+
+AGREEMENT, CORRELATION = 0.8, 0.3  # assumed before there are labels; see `LabelPlan.half_width`
 
 
 class _Claim(BaseModel):
     text: str
     label: Label
-    confidence: float | None = None
 
 
 class _Score(BaseModel):
@@ -55,6 +54,13 @@ class _Score(BaseModel):
 
 class _Sample(BaseModel):
     id: str
+    seen: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hash(cls, given: dict[str, Any]) -> dict[str, Any]:
+        contexts = [each.get("text") or "" for each in given.get("contexts") or ()]
+        return {"id": given["id"], "seen": seen(given.get("response"), contexts)}
 
 
 class ClaimRow(BaseModel):
@@ -87,89 +93,51 @@ class DrawnRow(NamedTuple):
     position: int
     sample_id: str
     claims: int
-    stratum: str
-    probability: float
+    supported: int
 
 
 @dataclass(frozen=True)
 class LabelPlan:
     metric: str
-    sampling: SamplingPlan
     rows: Sequence[DrawnRow]
+    every: Sequence[DrawnRow]  # those that could be drawn, in random order
 
     @property
     def claims(self) -> int:
         return sum(row.claims for row in self.rows)
 
-    def inclusion_probabilities(self, labelled: Mapping[int, float]) -> dict[int, float]:
-        """Return each row's probability, by position, to be drawn up to the last labelled row.
+    def half_width(self, rows: int) -> float:
+        """Return the expected half-width of the corrected interval with so many labelled rows.
 
-        `labelled` has positions, and their probabilities in a larger draw if they are from one.
+        People are assumed to agree with AGREEMENT of the verdicts, and to disagree more often in
+        some answers, with this CORRELATION between claims of one answer.
         """
-        drawn = max(n for n, row in enumerate(self.rows, 1) if row.position in labelled)
-        names = [each.name for each in self.sampling.strata]
-        found = dict(zip(names, self.sampling.inclusion_probabilities(drawn), strict=True))
-        strata = {row.position: row.stratum for row in self.rows}
-        for position, probability in labelled.items():
-            if position in strata and probability < 1:  # else it was not drawn
-                found[strata[position]] = max(found[strata[position]], probability)
-        return {position: found[stratum] for position, stratum in strata.items()}
+        n, claims = len(self.every), fmean(row.claims for row in self.every)
+        spread = pvariance([row.supported / row.claims for row in self.every])
+        errors = AGREEMENT * (1 - AGREEMENT) * (1 + (claims - 1) * CORRELATION) / claims
+        return 1.96 * math.sqrt(errors / min(rows, n) + spread / n)
 
 
-def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str) -> LabelPlan:
-    """Draw rows until they have so many claims; a larger number gives the same rows and more.
+def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, run: str) -> LabelPlan:
+    """Draw rows at random until they have so many claims; a larger number gives more after these.
 
     From MIN_ROWS claims on, it draws as many rows or more, because gates need them.
-    The strata are rows whose claims are all supported and other rows, each split at the median of
-    the judge's lowest confidence, if it has any.
     """
-    judged: list[tuple[ClaimRow, Sequence[_Claim]]] = []
-    sure: list[tuple[bool, float]] = []  # whether all claims are supported; lowest confidence
-    for row in rows:
-        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims:
-            supported = all(each.label is Label.SUPPORTED for each in score.claims)
-            known = [each.confidence for each in score.claims if each.confidence is not None]
-            judged.append((row, score.claims))
-            sure.append((supported, min(known, default=1.0)))
-    if not judged:
+    every = [row for row in _in_random_order(rows, metric, run) if row.claims]
+    if not every:
         raise UsageError(f"no row has claims of {metric} to label")
-    graded = any(low < 1 for _, low in sure)
-    kinds = {kind for kind, _ in sure}
-    middle = {kind: median([low for each, low in sure if each is kind]) for kind in kinds}
-    names = [
-        f"{'' if kind else 'not '}all supported"
-        + (f", {'less' if low < middle[kind] else 'more'} sure" if graded else "")
-        for kind, low in sure
-    ]
-    members: dict[str, list[_Claim]] = {}
-    for name, (_, claims) in sorted(zip(names, judged, strict=True), key=itemgetter(0)):
-        members.setdefault(name, []).extend(claims)
-    strata = [
-        Stratum(name, names.count(name), len(claims), rate=fmean(map(_expected_support, claims)))
-        for name, claims in members.items()
-    ]
+    sums = [*accumulate(row.claims for row in every)]
     least = MIN_ROWS if labels >= MIN_ROWS else 1
-    mean = fmean(len(claims) for _, claims in judged)
-    sampling = SamplingPlan.allocate(strata, math.ceil(2 * max(labels, least * mean)))
-    codes = [[*members].index(name) for name in names]
-    order = sampling.draw(codes, seed=int(sha256(seed.encode()).hexdigest()[:16], 16))
-    sums = [*accumulate(len(judged[number][1]) for number in order)]
-    needed = max(bisect_left(sums, labels) + 1, least, sampling.minimum)
-    sampling = replace(sampling, order=sampling.order[:needed])
-    probabilities = sampling.inclusion_probabilities()
-    drawn: list[DrawnRow] = []
-    for number in order[:needed]:
-        (row, claims), chance = judged[number], probabilities[codes[number]]
-        drawn.append(DrawnRow(row.index, row.sample.id, len(claims), names[number], chance))
-    return LabelPlan(metric, sampling, drawn)
+    return LabelPlan(metric, every[: max(bisect_left(sums, labels) + 1, least)], every)
 
 
-def _expected_support(claim: _Claim) -> float:
-    supported = claim.label is Label.SUPPORTED
-    if claim.confidence is None:
-        return RATES[supported]
-    probability = claim.confidence if supported else 1 - claim.confidence
-    return min(max(probability, BOUNDS[0]), BOUNDS[1])
+def _in_random_order(rows: Sequence[ClaimRow], metric: str, run: str) -> list[DrawnRow]:
+    found: list[DrawnRow] = []
+    for row in rows:
+        if (score := row.scores.get(metric)) and score.state == "scored":
+            supported = sum(each.label is Label.SUPPORTED for each in score.claims)
+            found.append(DrawnRow(row.index, row.sample.id, len(score.claims), supported))
+    return sorted(found, key=lambda row: sha256(f"{run} {metric} {row.position}".encode()).digest())
 
 
 class Item(NamedTuple):
@@ -219,14 +187,10 @@ class LabelSession:
         return next(first, next((item for item in self.skipped if item in left), None))
 
     def answer(self, item: Item, value: bool | None) -> None:
-        """Store a label; all labels get the probabilities of a draw up to the last labelled row."""
         if item not in self.items:
             raise UsageError(f"row {item.position} has no claim {item.claim} to label")
         row = next(row for row in self.plan.rows if row.position == item.position)
-        stored = self._stored()
-        given = stored.get(item)
-        labelled = {each.position: label.probability for each, label in stored.items()}
-        chances = self.plan.inclusion_probabilities({item.position: 0.0} | labelled)
+        given = self._stored().get(item)
         label = HumanLabel(
             run=self.run_id,
             position=item.position,
@@ -236,17 +200,11 @@ class LabelSession:
             value=value,
             annotator=self.annotator,
             at=datetime.now(UTC),
-            probability=chances[row.position],
+            probability=EQUAL,
             blind=given is None or given.blind,
         )
         self.store.add_labels(self.run_id, [label])
         self.reopened.discard(item)
-
-        def weighted(label: HumanLabel) -> HumanLabel:
-            chance = max(label.probability, chances.get(label.position, 0))
-            return replace(label, probability=chance) if self._owns(label) else label
-
-        self.store.change_labels(self.run_id, weighted)
 
     def skip(self, item: Item) -> None:
         self.skipped = [*(each for each in self.skipped if each != item), item]
@@ -268,14 +226,9 @@ class LabelSession:
         return row
 
     def verdict(self, item: Item) -> JudgedClaim | None:
-        if item not in self.labels:
+        if (label := self.labels.get(item)) is None:
             return None
-
-        def seen(label: HumanLabel) -> HumanLabel:
-            own = self._owns(label) and (label.position, label.claim) == item
-            return replace(label, blind=False) if own else label
-
-        self.store.change_labels(self.run_id, seen)
+        self.store.add_labels(self.run_id, [replace(label, blind=False)])
         return self.row(item).scores[self.plan.metric].claims[item.claim]
 
 
@@ -291,7 +244,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {  # and other names for them
     "at": ("labelled_at",),
     "probability": (),
     "blind": (),
+    "seen": (),
+    "response": (),
 }
+EQUAL, UNKNOWN = 1.0, 0.0  # of the probability: the same for all rows; not in the file
 _JUDGED = {"label", "against", "confidence", "quotes"}  # of `--claim-rows`
 
 
@@ -377,6 +333,9 @@ def read_label_file(
         row = cells.get(key, lambda cell: _row_of(cell, known), None)
         if row is None and not any(each.column == by_field[key] for each in cells.problems):
             cells.wrong(key, f"the {key} is missing")
+        if row and (field := _changed_field(cells, row)):
+            run = f"run {defaults.run}"
+            cells.wrong(field, f"the answer or contexts of this row in {run} are others; label it")
         if row and (label := _label(cells, row, value[0] if value else None, defaults)):
             unit = label.position, label.metric, label.claim, label.annotator
             first, line = labels.setdefault(unit, (label, record.row))
@@ -390,7 +349,44 @@ def read_label_file(
         raise InputError(file.name, sorted(problems, key=lambda problem: problem.row or 0))
     notes = [f"{count(blank, 'row')} without a label"] if blank else []
     notes += [f"{count(same, 'row')} repeated with the same label"] if same else []
+    if labels and by_field.keys().isdisjoint(("seen", "response")):
+        what = f"labelled answers and contexts are those of run {defaults.run}"
+        notes.append(f"without a column seen or response, it is not known whether the {what}")
     return [label for label, _ in labels.values()], [*table.notes, *notes]
+
+
+def with_probabilities(
+    labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], run: str
+) -> list[HumanLabel]:
+    """Return imported labels with the probabilities that are not in their file; raise if unknown.
+
+    They are equal if all rows are labelled, or exactly the first ones that `plan_labels` draws.
+    """
+    for metric in {label.metric for label in labels if label.probability == UNKNOWN}:
+        here = {label.position for label in labels if label.metric == metric}
+        every = _in_random_order(rows, metric, run)
+        drawn = [row.position for row in every if row.claims] or [row.position for row in every]
+        if not here.issuperset(drawn[: len(here)]):
+            raise UsageError(
+                f"the column probability is missing or has gaps, and the {count(len(here), 'row')} "
+                f"with labels are neither all rows of run {run} nor the first that `ragstone "
+                f"labels draw {run}` shows; write the probability with which each row was drawn, "
+                "or 1 in every row if it was the same for all"
+            )
+    return [
+        replace(label, probability=EQUAL) if label.probability == UNKNOWN else label
+        for label in labels
+    ]
+
+
+def _changed_field(cells: "_Cells", row: ClaimRow) -> str | None:
+    """Return the column that shows other texts than those of the run."""
+    if known := cells.get("seen", text, ""):
+        return None if known == row.sample.seen else "seen"
+    response = cells.get("response", text, None)
+    answer, _, _ = seen(response, ()).partition("-")
+    same = response is None or answer == row.sample.seen.partition("-")[0]
+    return None if same else "response"
 
 
 def _label(
@@ -414,7 +410,7 @@ def _label(
         value=value,
         annotator=cells.get("annotator", text, defaults.annotator),
         at=cells.get("at", _time, datetime.now(UTC)),
-        probability=cells.get("probability", _probability, 1.0),
+        probability=cells.get("probability", _probability, UNKNOWN),
         blind=cells.get("blind", _is_blind, False),
     )
     return None if cells.problems else label

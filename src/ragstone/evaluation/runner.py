@@ -335,10 +335,11 @@ def _recorder_of(
         recorder, notices = open_recorder(manifest, metrics, options, reusable=reusable)
     elif "resume" in options:
         raise UsageError("resume= needs the store that contains the run; set store=")
-    calibration = manifest.plan.calibration
-    if calibration and ("resume" not in options or "calibration" in explicit_settings(options)):
-        is_new = recorder.manifest.run_id == manifest.run_id
-        load_calibration(calibration).check(recorder.manifest, is_new=is_new)
+    plan = manifest.plan
+    if plan.calibration and any(gate.of == "corrected" for gate in plan.gates):
+        problem = load_calibration(plan.calibration).of_another_run(recorder.manifest)
+        if problem and ("resume" not in options or "calibration" in explicit_settings(options)):
+            raise UsageError(f"calibration {plan.calibration} decides no gate: {problem}")
     return recorder, notices
 
 

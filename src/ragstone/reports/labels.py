@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ragstone._internal.files import write_file
 from ragstone.errors import UsageError
-from ragstone.evaluation.labelling import WORDS, ClaimRow, LabelPlan
+from ragstone.evaluation.labelling import EQUAL, WORDS, ClaimRow, LabelPlan
 from ragstone.reports.excel import Book
 from ragstone.reports.format import NO_VALUE, percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
@@ -29,12 +29,13 @@ _COLUMNS: Mapping[str, tuple[CellType, int]] = {  # name -> type, and width in a
     "at": (str, 34),
     "probability": (float, 12),
     "blind": (bool, 8),
+    "seen": (str, 22),
     "query": (str, 30),
     "response": (str, 50),
     "contexts": (str, 60),
 }
-_LABELLED = tuple(_COLUMNS)[:10]
-_TO_LABEL = "id query contexts claim human response number metric probability blind".split()
+_LABELLED = tuple(_COLUMNS)[:11]
+_TO_LABEL = "id query contexts claim human response number metric probability blind seen".split()
 _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
@@ -44,14 +45,15 @@ def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: P
     def lines() -> Iterator[Sequence[Cell]]:
         by_index = {row.index: row for row in rows}
         for label in labels:
-            score = by_index[label.position].scores.get(label.metric)
+            row = by_index[label.position]
+            score = row.scores.get(label.metric)
             claims = score.claims if score else ()
             known = label.claim is not None and label.claim < len(claims)
             number = None if label.claim is None else label.claim + 1
             text = claims[label.claim or 0].text if known else None
             judged = label.sample_id, label.position, label.metric, number, text
             person = WORDS[label.value], label.annotator, label.at.isoformat()
-            yield (*judged, *person, label.probability, label.blind)
+            yield (*judged, *person, label.probability, label.blind, row.sample.seen)
 
     _write(_LABELLED, lines(), path)
 
@@ -67,7 +69,8 @@ def write_claims(store: Store, run_id: str, plan: LabelPlan, path: Path) -> None
             contexts = "\n\n".join(each.text for each in sample.contexts or ())
             for number, claim in enumerate(row.scores[plan.metric].claims, 1):
                 before = sample.id, sample.query, contexts, claim.text, None
-                yield (*before, sample.response, number, plan.metric, drawn.probability, True)
+                after = sample.response, number, plan.metric, EQUAL, True, sample.seen
+                yield (*before, *after)
 
     _write(_TO_LABEL, lines(), path)
 

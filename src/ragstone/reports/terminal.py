@@ -335,12 +335,7 @@ def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float]
     metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
     means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
     corrections = {name: each.get("corrected") for name, each in metrics.items()}
-    # older versions also corrected means with the labels of other runs, which proves nothing
-    corrected = {
-        name: each["mean"]
-        for name, each in corrections.items()
-        if each and each["mean"] is not None and each.get("method") != "transported"
-    }
+    corrected = {k: c["mean"] for k, c in corrections.items() if c and c["mean"] is not None}
     return means, corrected, sum(each.get("failed", 0) for each in metrics.values())
 
 

@@ -160,6 +160,10 @@ def trust(run: Run) -> Line | None:
     if known is not None:
         labels = count(known.labels, "labelled row")
         return Line(f"{words}; corrected with {labels} of people", label="Judge")
+    if shifted := next((each for each in corrected if each.shifted is not None), None):
+        means = f"{shifted.judge:.2f} would be {shifted.shifted:.2f} (unproven)"
+        words = f"{words}; if it errs as in the run of calibration {shifted.calibration}, {means}"
+        return Line(words, Tone.WARNING, "Judge")
     if test and (errors := test.total("rejected")).share is not None:
         kept = test.total("accepted")
         poor = any((part.share or 0) < 1 - MISSED for part in (errors, kept) if part.answered)

@@ -2,14 +2,17 @@
 
 A judge errs, and more often in one direction. People label some rows, drawn with known chances, and
 `stats.labels` estimates the mean that they would have given all of them. Labels of other answers
-do not tell: how often a judge errs differs between systems.
+do not show it: how often a judge errs differs between systems.
 """
 
 import json
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -23,7 +26,7 @@ from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats import labels as stats
-from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
+from ragstone.results.stats.intervals import Numbers
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import EPSILON
@@ -34,11 +37,12 @@ from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 FOLDER = Path(".ragstone") / "calibrations"
 MIN_ROWS = 20  # labelled rows that a gate needs; the intervals were tested from this number on
 MAX_OUTSIDE = 3.0  # times more rows beyond the labelled range than expected: a gate is refused
-BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
 _PASS_MARK = re.compile(r",threshold=[^,]+")  # a part of a metric's name that changes no score
 
 Unit = tuple[str, int, int | None]  # metric, the row's index, the claim or None (the response)
+MeanOf = Literal["verdicts", "support", "row"]  # "row": of neither
+MEANS: tuple[MeanOf, ...] = ("verdicts", "support", "row")
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -49,24 +53,25 @@ class LabelledClaim(FrozenModel):
 
 
 class LabelledRow(FrozenModel):
-    """A row that people labelled, and the mean of its labels as `human`."""
+    """A row with a label of every claim, and the mean of its labels as `human`."""
 
     position: int
+    seen: str  # a hash of its answer and contexts
     judged: _Share
     human: _Share
     probability: Annotated[float, Field(gt=0, le=1)]  # of being drawn
     group: int
-    support: _Share | None  # the judge's probability that all claims are supported
     claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
 
 
 class MetricCalibration(FrozenModel):
     of: Literal["claims", "responses"]  # for responses, the mean is the share of faithful ones
-    shares: bool  # each score is the share of the row's claims that the judge supports
+    mean_of: MeanOf  # what of its claims a score is the mean of
     setup: str  # a hash of the judge, its prompts and its settings
     annotators: tuple[str, ...]
     not_blind: int
     labelled_at: AwareDatetime
+    partly: int  # rows with labels of some of their claims, which are left out
     rows: Annotated[tuple[LabelledRow, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -83,92 +88,110 @@ class MetricCalibration(FrozenModel):
         metric: str,
         groups: NDArray[np.int64] | None,
         setup: str,
-    ) -> tuple[Self | None, bool]:
-        """Return the labels of a metric, of claims if there are any; None if none decides.
+        unclaimed: bool,
+    ) -> Self | None:
+        """Return the labels of a metric, of claims if there are any; None if no row counts.
 
-        Also returns whether each score is the share of supported claims, with or without those
-        supported partially. `rows` are places in the run, rows and their labels.
+        `rows` are places in the run, rows and their labels; `unclaimed`, whether the run has scores
+        without claims. Labels of claims need scores that are means of claims.
         """
         of_claims = any(label.claim is not None for *_, labels in rows for label in labels)
         used: list[HumanLabel] = []
         labelled: list[LabelledRow] = []
-        shares = fits = True
+        partly = 0
+        fits: dict[MeanOf, bool] = dict.fromkeys(MEANS, not unclaimed)
         for place, row, labels in rows:
-            of_row = [label for label in labels if (label.claim is not None) == of_claims]
-            used += of_row
             score = row.scores[metric]
-            support = score.detail.get(ALL_SUPPORTED)
-            support = support if isinstance(support, float) else None
-            claims = tuple(
-                LabelledClaim(
-                    judge=judge,
-                    support=support if claim is None else score.claims[claim].support,
-                    human=human,
-                )
-                for (_, _, claim), human in majority(of_row).items()
-                if (judge := verdict_of(score, claim)) is not None
-            )
-            if score.value is None or not claims:
+            of_row = [label for label in labels if (label.claim is not None) == of_claims]
+            human = {claim: value for (_, _, claim), value in majority(of_row).items()}
+            if score.value is None or not of_row:
                 continue
-            verdicts = [claim.label for claim in score.claims]
-            whole, partly = map(verdicts.count, (Verdict.SUPPORTED, Verdict.PARTIALLY_SUPPORTED))
-            low, high = whole / max(1, len(verdicts)), (whole + partly) / max(1, len(verdicts))
-            shares = shares and abs(score.value - low) < EPSILON
-            fits = fits and low - EPSILON < score.value < high + EPSILON
+            if of_claims:
+                low, support, high = _means(score)
+                fits["verdicts"] &= abs(score.value - low) < EPSILON
+                fits["support"] &= abs(score.value - support) < EPSILON
+                fits["row"] &= low - EPSILON < score.value < high + EPSILON
+            claims = _labelled_claims(score, human)
+            if None in claims or not human:
+                partly += 1
+                continue
+            used += of_row
             labelled.append(
                 LabelledRow(
                     position=row.index,
+                    seen=row.sample.seen,
                     judged=score.value,
-                    human=sum(claim.human for claim in claims) / len(claims),
+                    human=sum(claim.human for claim in claims if claim) / len(claims),
                     probability=max(label.probability for label in of_row),
                     group=place if groups is None else int(groups[place]),
-                    support=support,
-                    claims=claims,
+                    claims=tuple(filter(None, claims)),
                 )
             )
+        mean_of: MeanOf | None = next((kind for kind in MEANS if fits[kind]), None)
+        if of_claims and mean_of is None:
+            raise UsageError(
+                f"{metric} cannot be calibrated with labels of claims, because its policy does "
+                "not score the share of supported claims; `ragstone runs rescore RUN --policy "
+                "strict` makes a run that can be labelled"
+            )
         if not labelled:
-            return None, fits
-        calibration = cls(
+            return None
+        return cls(
             of="claims" if of_claims else "responses",
-            shares=shares and of_claims,
+            mean_of=mean_of if of_claims and mean_of else "row",
             setup=setup,
             not_blind=sum(not label.blind for label in used),
             annotators=tuple(sorted({label.annotator for label in used})),
             labelled_at=max(label.at for label in used),
+            partly=partly,
             rows=tuple(labelled),
         )
-        return calibration, fits
 
     @property
-    def claims(self) -> list[tuple[LabelledClaim, float]]:
-        return [(claim, 1 / row.probability) for row in self.rows for claim in row.claims]
+    def left_out(self) -> str:
+        rows = count(self.partly, "row")
+        return f"left out: {rows} with labels for only some of the claims; " * bool(self.partly)
+
+    def changed(self, rows: Sequence[Row], metric: str | None) -> int:
+        """Count the labelled rows with other texts, or of `metric` with another score."""
+        changed = 0
+        for labelled in self.rows:
+            at = labelled.position  # also its place, if the run is complete
+            if at >= len(rows) or rows[at].index != at:
+                at = bisect_left(rows, at, hi=min(at, len(rows)), key=attrgetter("index"))
+            row = rows[at] if at < len(rows) else None
+            changed += (
+                row is None
+                or (row.index, row.sample.seen) != (labelled.position, labelled.seen)
+                or (metric is not None and row.scores[metric].value != labelled.judged)
+            )
+        return changed
 
     @property
-    def agreement(self) -> stats.Agreement:
-        return stats.Agreement.of((claim.judge, claim.human) for claim, _ in self.claims)
+    def claims(self) -> list[LabelledClaim]:
+        return [claim for row in self.rows for claim in row.claims]
 
-    def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
-        """Return sensitivity (`of_human` is True) or specificity, its interval and its n.
+    @property
+    def table(self) -> stats.Agreement:
+        return stats.Agreement.of((claim.judge, claim.human) for claim in self.claims)
 
-        Claims of rows drawn more often count less: the effective number of claims counts (Kish).
-        """
-        found = [(c.judge == of_human, weight) for c, weight in self.claims if c.human is of_human]
-        if not found:
-            return None
-        right, weights = (np.array(column, dtype=float) for column in zip(*found, strict=True))
-        share, n = float(right @ weights / weights.sum()), round(effective(weights))
-        return share, proportion_interval(round(share * n), n), len(found)
+    @property
+    def agreement(self) -> dict[str, stats.Corrected | None]:
+        """How far judge and people agree; see `stats.agreement_figures`."""
+        return stats.agreement_figures(
+            [
+                (claim.judge, claim.human, claim.support, 1 / row.probability, row.group)
+                for row in self.rows
+                for claim in row.claims
+            ]
+        )
 
-    def reliability(self) -> list[tuple[float, float, int, int]]:
-        bins: list[list[bool]] = [[] for _ in range(BINS)]
-        for claim, _ in self.claims:
-            if claim.support is not None:
-                bins[min(BINS - 1, int(claim.support * BINS))].append(claim.human)
-        return [
-            (place / BINS, (place + 1) / BINS, len(labels), sum(labels))
-            for place, labels in enumerate(bins)
-            if labels
-        ]
+    @property
+    def shift(self) -> float:
+        """How much higher people score the labelled rows than the judge."""
+        judged = [row.judged if self.of == "claims" else row.judged == 1 for row in self.rows]
+        higher = np.array([row.human for row in self.rows]) - np.array(judged, dtype=float)
+        return float(np.average(higher, weights=[1 / row.probability for row in self.rows]))
 
     def threshold(self) -> stats.Threshold | None:
         known = [
@@ -189,16 +212,22 @@ class MetricCalibration(FrozenModel):
         units: Sequence[int],
         *,
         keys: Sequence[Hashable] | None = None,
+        mean_of: MeanOf | None = None,
     ) -> stats.LabelledScores:
-        """Return a run's scores and these labels; `keys` are the units of the labelled rows."""
+        """Return a run's scores and these labels; `keys` are the units of the labelled rows.
+
+        `mean_of` is what `scores` are the means of, if they are not the metric's own.
+        """
+        kind = mean_of or self.mean_of
         columns: list[tuple[float, float, float]] = []
         groups: list[Hashable] = []
         for row, key in zip(self.rows, keys or [row.group for row in self.rows], strict=True):
-            parts = [(row.judged, row.human)]
-            if self.shares:
+            parts = [(float(row.judged), float(row.human))]
+            if kind != "row":
                 # the row's weight is divided among its claims, of which its score is the mean
-                parts = [(float(claim.judge), float(claim.human)) for claim in row.claims]
-            columns += [(*part, row.probability * len(parts)) for part in parts]
+                given = ((c.support or 0 if kind == "support" else c.judge) for c in row.claims)
+                parts = [(float(x), float(c.human)) for x, c in zip(given, row.claims, strict=True)]
+            columns += [(judge, human, row.probability * len(parts)) for judge, human in parts]
             groups += [key] * len(parts)
         judged, human, chances = np.array(columns, dtype=np.float64).T
         return stats.LabelledScores(scores, units, judged, human, chances, groups)
@@ -212,8 +241,6 @@ class Calibration(FrozenModel):
     data: str
     fingerprint: str | None
     judge: str | None
-    version: str
-    created_at: AwareDatetime
     metrics: FrozenMap[str, MetricCalibration]
 
     @classmethod
@@ -256,25 +283,19 @@ class Calibration(FrozenModel):
             )
         for metric in filter(suitable.__contains__, given):
             positions = given[metric]
-            calibrated, fits = MetricCalibration.from_labels(
+            calibrated = MetricCalibration.from_labels(
                 [(*judged[position], few) for position, few in sorted(positions.items())],
                 metric=metric,
                 groups=groups,
                 setup=manifest.judge_setups.get(metric, ""),
+                unclaimed=metric in unclaimed,
             )
-            if calibrated is None:
-                continue
-            if calibrated.of == "claims" and not (fits and metric not in unclaimed):
-                raise UsageError(
-                    f"{metric} cannot be calibrated with labels of claims, because its policy does "
-                    "not score the share of supported claims; `ragstone runs rescore "
-                    f"{manifest.run_id} --policy strict` makes a run that can be labelled"
-                )
-            found[metric] = calibrated
+            if calibrated:
+                found[metric] = calibrated
         if not found:
             raise UsageError(
-                f"run {manifest.run_id} has no labels that decide: they are ties, or of rows whose "
-                "score is undefined or failed"
+                f"run {manifest.run_id} has no row whose labels decide: they are ties, of "
+                "some of its claims only, or of rows whose score is undefined or failed"
             )
         return cls(
             name=name,
@@ -282,8 +303,6 @@ class Calibration(FrozenModel):
             data=manifest.source.name,
             fingerprint=_answers(manifest),
             judge=manifest.judge,
-            version=manifest.version,
-            created_at=datetime.now(UTC),
             metrics=found,
         )
 
@@ -291,88 +310,85 @@ class Calibration(FrozenModel):
         labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
         return labelled.get(_PASS_MARK.sub("", metric))
 
-    def of_another_run(self, manifest: Manifest, *, is_new: bool = False) -> str | None:
+    def of_another_run(self, manifest: Manifest) -> str | None:
         """Return that the labels are of another run, and what to do; None if they are of this one.
 
-        Another run of the same file of answers counts as this one. A new run is not stored yet.
+        Another run of the same file of answers counts as this one.
         """
-        answers = _answers(manifest)
-        rescored = manifest.identity.get(ORIGIN)  # the same answers
-        if self.run in (manifest.run_id, rescored) or (
-            answers is not None and answers == self.fingerprint
-        ):
+        answers, rescored = _answers(manifest), manifest.identity.get(ORIGIN)
+        if self.run in (manifest.run_id, rescored) or (answers and answers == self.fingerprint):
             return None
-        run = "last" if is_new else manifest.run_id
-        this = "the new run" if is_new else f"run {run}"
-        first = "run without the calibration, " if is_new else ""
         return (
-            f"its labels are of run {self.run} ({self.data}), not of {this} "
-            f"({manifest.source.name}); {first}label 20 to 30 rows of {this} with `ragstone labels "
-            f"start {run} --n 80`, and then use `ragstone labels calibrate {run}`"
+            f"its labels are of run {self.run} ({self.data}), not of this run of "
+            f"{manifest.source.name}; label 20 to 30 rows of this one with `ragstone labels start "
+            "RUN --n 80`, and then use `ragstone labels calibrate RUN`"
         )
 
-    def check(self, manifest: Manifest, *, is_new: bool = False) -> None:
-        """Raise a UsageError if the labels are of another run."""
-        if problem := self.of_another_run(manifest, is_new=is_new):
-            raise UsageError(f"calibration {self.name} does not apply: {problem}")
-
     def correct(
-        self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
+        self, metric: str, manifest: Manifest, counts: RunSummaryBuilder, rows: Sequence[Row]
     ) -> Correction | None:
         found, scores = self.find(metric), counts.scores[metric]
         kind, _ = split_threshold(metric)
         same = [name for name in self.metrics if split_threshold(name)[0] == kind]
         if not same:
             return None
-        problem = self.of_another_run(manifest)
-        if problem is None:
-            other = ""
-            if found is None:
-                other = f"{same[0]}, with another policy or claim mode"
-            elif self.judge != manifest.judge:
-                other = f"the judge {self.judge}, and this run used {manifest.judge}"
-            elif found.setup != manifest.judge_setups.get(metric, ""):
-                other = f"other prompts or settings of the judge {self.judge}"
-            if other:
-                problem = f"it is for {other}; label rows of this run"
-            elif not scores.values:
-                problem = "no row was scored"
-        if found is None or problem:
+        values = np.frombuffer(scores.values)
+        other, problem = "", self.of_another_run(manifest)
+        if found is None:
+            other = f"{same[0]}, with another policy or claim mode"
+        elif self.judge != manifest.judge:
+            other = f"the judge {self.judge}, and this run used {manifest.judge}"
+        elif found.setup != manifest.judge_setups.get(metric, ""):
+            other = f"other prompts or settings of the judge {self.judge}"
+        if found is None or other or not values.size:
+            problem = problem or (other and f"it is for {other}; label rows of this run")
+            return Correction(calibration=self.name, problem=problem or "no row was scored")
+        judge = float((values if found.of == "claims" else values == 1).mean())
+        if problem:
+            shifted = min(max(judge + found.shift, 0.0), 1.0)
+            return Correction(calibration=self.name, judge=judge, shifted=shifted, problem=problem)
+        if changed := found.changed(rows, metric if manifest.run_id == self.run else None):
+            problem = (
+                f"{changed:,} of its {count(len(found.rows), 'labelled row')} changed since; label "
+                f"them again, and then use `ragstone labels calibrate {manifest.run_id}`"
+            )
             return Correction(calibration=self.name, problem=problem)
         groups = scores.scored_groups(counts.grouping.labels)
-        units = range(len(scores.values)) if groups is None else groups.tolist()
-        values = np.frombuffer(scores.values)
-        result = stats.corrected_mean(found.scores(values, units))
+        units = range(len(values)) if groups is None else groups.tolist()
+        mean_of = found.mean_of
+        if found.of == "claims" and len(scores.support) == len(values):
+            # probabilities say more than verdicts, so the interval is narrower
+            values, mean_of = np.frombuffer(scores.support), "support"
+        labelled = found.scores(values, units, mean_of=mean_of)
+        result = stats.corrected_mean(labelled)
         return Correction(
             calibration=self.name,
             mean=result.mean,
             interval=result.interval,
-            judge=float((values if found.of == "claims" else values == 1).mean()),
+            judge=judge,
             labels=len(found.rows),
             of=found.of,
-            problem=self._reason_unusable(found, manifest, np.frombuffer(scores.whole)),
-            reliability=tuple(found.reliability()),
+            problem=self._reason_unusable(found, manifest, values, labelled.judged),
         )
 
     def _reason_unusable(
-        self, found: MetricCalibration, manifest: Manifest, whole: Numbers
+        self, found: MetricCalibration, manifest: Manifest, values: Numbers, labelled: Numbers
     ) -> str | None:
-        days = manifest.plan.max_age
-        if len(found.rows) < MIN_ROWS:
-            rows = count(len(found.rows), "labelled row")
-            return f"it has {rows}, and gates need {MIN_ROWS}; label more"
+        days, n = manifest.plan.max_age, len(found.rows)
+        if n < MIN_ROWS:
+            rows = count(n, "labelled row")
+            return f"it has {rows}, and gates need {MIN_ROWS}; {found.left_out}label more"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
             why = f"its newest label is of {day}, over {days} days before the run (max_age)"
             return f"{why}; label rows of this run"
-        supports = [row.support for row in found.rows if row.support is not None]
-        if whole.size and supports:
-            share = float(np.mean((whole < min(supports)) | (whole > max(supports))))
-            if share > MAX_OUTSIDE * 2 / (len(supports) + 1):
-                return (
-                    f"the judge's confidence in {share:.0%} of the rows is outside the labelled "
-                    f"range, {min(supports):.2f} to {max(supports):.2f}; label rows of this run"
-                )
+        low, high = float(labelled.min()), float(labelled.max())
+        share = np.count_nonzero((values < low - EPSILON) | (values > high + EPSILON)) / values.size
+        if share > MAX_OUTSIDE * 2 / (n + 1):
+            return (
+                f"the judge's figure for {share:.0%} of the rows is outside the labelled range, "
+                f"{low:.2f} to {high:.2f}; label rows of this run"
+            )
         return None
 
     def save(self) -> Path:
@@ -434,6 +450,28 @@ def majority(labels: Iterable[HumanLabel]) -> dict[Unit, bool]:
             votes.setdefault(unit, []).append(label.value)
     shares = {unit: sum(values) / len(values) for unit, values in votes.items()}
     return {unit: share > 0.5 for unit, share in shares.items() if share != 0.5}
+
+
+def _means(score: Score) -> tuple[float, float, float]:
+    """Return the shares of claims supported at all, by probability, and also partially."""
+    n, labels = max(1, len(score.claims)), [claim.label for claim in score.claims]
+    whole, partly = map(labels.count, (Verdict.SUPPORTED, Verdict.PARTIALLY_SUPPORTED))
+    support = sum(math.nan if c.support is None else c.support for c in score.claims)
+    return whole / n, support / n, (whole + partly) / n
+
+
+def _labelled_claims(score: Score, human: Mapping[int | None, bool]) -> list[LabelledClaim | None]:
+    """Return all claims of a score, None for one without a label, or the whole response."""
+    if None in human:
+        whole = score.detail.get(ALL_SUPPORTED)
+        support = whole if isinstance(whole, float) else None
+        return [LabelledClaim(judge=score.value == 1, support=support, human=human[None])]
+    return [
+        LabelledClaim(judge=each.label is Verdict.SUPPORTED, support=each.support, human=human[n])
+        if n in human
+        else None
+        for n, each in enumerate(score.claims)
+    ]
 
 
 def verdict_of(score: Score | None, claim: int | None) -> bool | None:

@@ -20,7 +20,16 @@ from ragstone.results.stats.intervals import BINS, LARGE, Histogram
 from ragstone.results.stats.sums import ExactSums, Latencies
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
-from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, MetricInfo, Score, State, Summary
+from ragstone.types.score import (
+    ALL_SUPPORTED,
+    MEAN_SUPPORT,
+    NOTHING,
+    Detail,
+    MetricInfo,
+    Score,
+    State,
+    Summary,
+)
 
 LONGEST = 300  # characters of a reason that are stored; servers may return whole pages
 MOST = 1000  # different reasons that are counted; all further ones are counted as OTHERS
@@ -104,7 +113,7 @@ class SliceScore(TypedDict):
 
 
 _ADDED = (
-    *("values", "row_states", "states", "_causes", "labels", "latencies", "whole", "marked"),
+    *("values", "row_states", "states", "_causes", "labels", "latencies", "support", "marked"),
     *("passed", "flagged", "noted", "unranked", "quotes", "quotes_not_found", "zeros"),
 )
 """Counts of a MetricSummaryBuilder that merging adds."""
@@ -126,7 +135,7 @@ class MetricSummaryBuilder:
         self.note: First | None = None
         self.has_truths = False
         self.labels = Counter[Label]()
-        self.whole = array("d")  # the probability that all claims are supported, if known
+        self.support = array("d")  # the mean probability that a claim is supported, if known
         self.quotes = self.quotes_not_found = 0
         self._causes = Counter[Cause]()
         self._undefined = Reasons()
@@ -197,6 +206,8 @@ class MetricSummaryBuilder:
         self.row_states.append(STATES.index(score.state))
         if score.value is not None:
             self.values.append(score.value)
+            if isinstance(support := score.detail.get(MEAN_SUPPORT), float):
+                self.support.append(support)
             if score.reason != NOTHING_RELEVANT:
                 self.zeros += not score.value
                 self._add_to_ends(score, score.value, place, sample_id)
@@ -216,8 +227,6 @@ class MetricSummaryBuilder:
         if note := score.detail.get("note"):
             self.noted += 1
             self.note = first(self.note, str(note))
-        if isinstance(whole := score.detail.get(ALL_SUPPORTED), float):
-            self.whole.append(whole)
         for claim in score.claims:
             self.labels[claim.label] += 1
             self.quotes += len(claim.evidence)
@@ -270,6 +279,8 @@ class MetricSummaryBuilder:
         states = np.frombuffer(self.row_states, dtype=np.int8)
         scored = states == SCORED
         numbers = np.cumsum(scored)[order[scored[order]]] - 1
+        if len(self.support) == len(self.values):
+            self.support = array("d", np.frombuffer(self.support)[numbers].tobytes())
         self.values = array("d", np.frombuffer(self.values)[numbers].tobytes())
         self.row_states = array("b", states[order].tobytes())
 

@@ -192,7 +192,7 @@ class Run:
             if chosen is not None and info.calls:
                 try:
                     labels = load_calibration(chosen)
-                    corrected = labels.correct(name, self.manifest, self.counts)
+                    corrected = labels.correct(name, self.manifest, self.counts, self.rows)
                 except UsageError as error:  # a stored run, reported elsewhere
                     corrected = Correction(calibration=chosen, problem=str(error))
             summaries[name] = summary.model_copy(update={"corrected": corrected})

@@ -444,15 +444,13 @@ def _numbers(cell: bytes, queries: int) -> NDArray[np.float64]:
     return found
 
 
-def read_labels(
-    connection: Connection, run: int, run_id: str, *, lock: bool = False
-) -> list[HumanLabel]:
-    """Sorted by metric, position, claim and annotator; with `lock`, others cannot change them."""
+def read_labels(connection: Connection, run: int, run_id: str) -> list[HumanLabel]:
+    """Sorted by metric, position, claim and annotator."""
     here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
     query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)
     query = query.order_by(*LABELS.primary_key)
     labels: list[HumanLabel] = []
-    for line in connection.execute(query.with_for_update(of=LABELS) if lock else query):
+    for line in connection.execute(query):
         _, metric, place, claim, annotator, *values, stored, sample_id = line
         if codec.checksum(metric, place, claim, annotator, *values) != stored:
             what = f"a label of row {place} of run {run_id} is not as it was stored"

@@ -1,7 +1,7 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -234,14 +234,6 @@ class Store:
         """They replace labels with the same metric, position, claim and annotator."""
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
-
-    def change_labels(self, run_id: str, change: Callable[[HumanLabel], HumanLabel]) -> None:
-        """In one transaction."""
-        with self.transaction() as connection:
-            number = self._number(connection, run_id)
-            labels = reader.read_labels(connection, number, run_id, lock=True)
-            changed = ((label, change(label)) for label in labels)
-            write_labels(connection, number, [new for old, new in changed if new != old])
 
     def delete_label(self, run_id: str, label: HumanLabel) -> None:
         with self.transaction() as connection:

@@ -1,14 +1,15 @@
 """Sample: one row to evaluate, and the Context texts it holds."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
 from ragstone._internal import fields
-from ragstone._internal.text import closest, one_line
+from ragstone._internal.text import closest, one_line, strip_controls
 
 SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(  # for a missing field, another
     {"ranking": "contexts", "reference_claims": "reference"}
@@ -52,6 +53,13 @@ def with_history(query: str, history: Sequence[Message] | None) -> str:
     return f"The conversation before the query:\n{before}\n\nThe query:\n{query}"
 
 
+def seen(response: str | None, contexts: Iterable[str]) -> str:
+    """Return short hashes of an answer and of its contexts, which show if they have changed."""
+    texts = map(strip_controls, (response or "", "\n".join(contexts)))
+    plain = (" ".join(text.split()).lstrip("'") for text in texts)  # as in a spreadsheet
+    return "-".join(sha256(each.encode("utf-8", "replace")).hexdigest()[:10] for each in plain)
+
+
 class Sample(fields.FrozenModel):
     """One row: what was asked, what came back, and what is known to be right.
 
@@ -80,6 +88,11 @@ class Sample(fields.FrozenModel):
     reference_claims: tuple[str, ...] | None = None
     relevance: fields.FrozenMap[fields.DocumentId, FiniteFloat] | None = None
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
+
+    @property
+    def seen(self) -> str:
+        """Hashes of the answer and of the contexts."""
+        return seen(self.response, [each.text for each in self.contexts or ()])
 
     @property
     def query_with_history(self) -> str:

@@ -127,8 +127,8 @@ class Correction(FrozenModel):
         judge: the judge's figure for the same thing.
         labels: number of labelled rows.
         of: what was labelled; for responses, the mean is the share of faithful ones.
+        shifted: for labels of another run, the judge's mean and the difference there; unproven.
         problem: why no gate may rest on it; None if one may.
-        reliability: (low, high, claims, those that people support) by the judge's probability.
     """
 
     calibration: str
@@ -137,8 +137,8 @@ class Correction(FrozenModel):
     judge: float | None = None
     labels: int = 0
     of: Literal["claims", "responses"] = "claims"
+    shifted: float | None = None
     problem: str | None = None
-    reliability: tuple[tuple[float, float, int, int], ...] = ()
 
 
 class Summary(FrozenModel):

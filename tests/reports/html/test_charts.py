@@ -17,7 +17,6 @@ from ragstone.reports.html.charts import (
     gauge,
     histogram,
     lines,
-    reliability,
     scatter,
     spark,
 )
@@ -109,19 +108,6 @@ def test_an_interval_beyond_the_range_ends_at_it() -> None:
 
 def test_a_score_without_a_known_range_has_no_gauge() -> None:
     assert gauge(0.5, None, None) is None
-
-
-def test_reliability_has_a_bar_with_an_interval_for_each_range() -> None:
-    plot = read(reliability([(0.2, 0.4, 8, 0), (0.8, 1.0, 10, 5)]))
-    none, half = plot.numbers("bar", "height")
-    assert half == HEIGHT / 2
-    assert none > 1, "it can be seen"
-    assert plot.numbers("whisker", "x1")[1] == WIDTH * 0.9
-    lows, highs = plot.numbers("whisker", "y1"), plot.numbers("whisker", "y2")
-    assert all(0 <= high < low <= HEIGHT for low, high in zip(lows, highs, strict=True))
-    assert len(plot.of("mark")) == 1
-    assert "judge 0.8 to 1.0: people support 5 of 10 (50%, 95% interval 19% to 81%)" in plot.words
-    assert reliability([]) is None
 
 
 def change(name: str, difference: float | None, **given: object) -> MetricChange:

@@ -1,6 +1,7 @@
 """`ragstone labels`: verdicts of people on the claims of a run, and calibration of its judge."""
 
 import webbrowser
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from getpass import getuser
@@ -18,15 +19,13 @@ from ragstone.cli.options import Given, option, setting
 from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation import labelling
-from ragstone.evaluation.labelling import LabelPlan, LabelSession
-from ragstone.reports.format import percent
+from ragstone.evaluation.labelling import AGREEMENT, LabelPlan, LabelSession
 from ragstone.reports.labels import print_labels, write_claims, write_labels
 from ragstone.reports.terminal import print_table
 from ragstone.reports.view import Tone, correction
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration, calibratable
 from ragstone.results.run import Run
-from ragstone.results.stats.intervals import Share
-from ragstone.results.stats.labels import MIN_CLAIMS
+from ragstone.results.stats.labels import Corrected, bin_of
 from ragstone.store import RunInfo, Store
 from ragstone.types.label import HumanLabel
 from ragstone.types.score import Correction
@@ -96,9 +95,8 @@ def command() -> None:
 def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any) -> None:
     """Judge claims of a run in the browser, without seeing the judge's verdicts.
 
-    Rows are drawn at random, more of those that the judge is unsure about, and with all of their
-    claims. Every answer is stored at once; the same command continues later. Another annotator
-    gets the same claims.
+    Rows are drawn at random, with all of their claims. Every answer is stored at once; the same
+    command continues later. Another annotator gets the same claims.
     """
     with options.open_run(store, run, reading=False) as (opened, info):
         plan = _plan(opened, info, given)
@@ -114,10 +112,10 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
 
 @options.run_command(command, "draw", options.file_argument(required=False), _NUMBER, _METRIC)
 def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
-    """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
+    """Show which rows to label, and what that buys; write their claims to FILE.
 
-    Fill its column `human` with yes, no or ? (cannot tell), and import it. `ragstone labels start`
-    shows the same claims in the browser.
+    FILE is .xlsx, .csv or .jsonl. Fill its column `human` with yes, no or ? (cannot tell), and
+    import it. `ragstone labels start` shows the same claims in the browser.
     """
     with options.open_run(store, run) as (opened, info):
         check_files(file, inputs=options.read_by(opened, info))
@@ -127,43 +125,22 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
             click.echo(f"wrote {file}: {count(plan.claims, 'claim')} to label")
             return
     with silent_pipes():
-        drawn = [row.stratum for row in plan.rows]
-        rows = (
-            (
-                stratum.name,
-                f"{stratum.rows:,}",
-                f"{drawn.count(stratum.name):,}",
-                f"{drawn.count(stratum.name) / stratum.rows:.3f}",
-                percent(stratum.rate),
-            )
-            for stratum in plan.sampling.strata
-        )
-        heads = ("stratum", "rows", "drawn", "probability", "expected support")
-        print_table(Console(highlight=False), heads, rows)
-        click.echo(f"\n{count(len(plan.rows), 'row')}, in the order of labelling:")
+        for rows in (20, 30):
+            half = f"about ±{plan.half_width(rows):.2f}"
+            click.echo(f"Labels of {rows} rows: a corrected interval of {half}")
+        click.echo(f"(if people agree with {AGREEMENT:.0%} of the verdicts)\n")
+        click.echo(f"{count(len(plan.rows), 'row')}, in the order of labelling:")
         for row in plan.rows:
-            claims = count(row.claims, "claim")
-            click.echo(f"  {one_line(row.sample_id, 40)}   {claims}   {row.stratum}")
+            click.echo(f"  {one_line(row.sample_id, 40)}   {count(row.claims, 'claim')}")
 
 
 def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
     metric, labels = labelling.metric_of(info, given["metric"]), given["labels"]
     rows = labelling.read_claims(store, info.id)
-    plan = labelling.plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
-    if plan.claims - plan.rows[-1].claims >= labels:
-        gates = f", and gates need {MIN_ROWS} rows" if labels >= MIN_ROWS else ""
-        say(
-            f"Note: this draws {count(plan.claims, 'claim')} instead of {labels:,}: rows have all "
-            f"their claims, each stratum at least {MIN_CLAIMS}{gates}"
-        )
+    plan = labelling.plan_labels(rows, metric, labels=labels, run=info.id)
     if (drawn := len(plan.rows)) < MIN_ROWS:
-        every = sum(stratum.rows for stratum in plan.sampling.strata)
-        fix = (
-            f"use --n {MIN_ROWS} or more"
-            if every >= MIN_ROWS
-            else f"the run has {every} with claims"
-        )
-        say(f"Note: gates need labels of {MIN_ROWS} rows, but this draws {drawn}; {fix}")
+        of = f"this draws {drawn} of the {count(len(plan.every), 'row')} with claims"
+        say(f"Note: gates need labels of {MIN_ROWS} rows, but {of}; see --n")
     return plan
 
 
@@ -235,9 +212,10 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     if file.is_file() and not file.stat().st_size:
         raise empty
     with options.open_run(store, run, reading=False) as (opened, info):
+        rows = labelling.read_claims(opened, info.id)
         labels, notes = labelling.read_label_file(
             file,
-            labelling.read_claims(opened, info.id),
+            rows,
             labelling.LabelDefaults(
                 run=info.id,
                 metric=labelling.metric_of(info, given["metric"]),
@@ -251,7 +229,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
         )
         if not labels:
             raise empty
-        opened.add_labels(info.id, labels)
+        opened.add_labels(info.id, labelling.with_probabilities(labels, rows, info.id))
     for note in notes:
         say(f"Note: {file.name}: {note}")
     click.echo(
@@ -311,7 +289,7 @@ def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None
         labels = opened.labels(info.id)
         calibration = labelled.calibrate(labels, name)
         corrected = {
-            metric: calibration.correct(metric, labelled.manifest, labelled.counts)
+            metric: calibration.correct(metric, labelled.manifest, labelled.counts, labelled.rows)
             for metric in calibration.metrics
         }
     path = calibration.save()
@@ -329,39 +307,29 @@ def _as_json(
 ) -> dict[str, object]:
     metrics: dict[str, object] = {}
     for name, found in calibration.metrics.items():
-        agreement, threshold, corrected = found.agreement, found.threshold(), corrections[name]
+        table, threshold, corrected = found.table, found.threshold(), corrections[name]
         metrics[name] = {
             "rows": len(found.rows),
+            "partly": found.partly,
             "of": found.of,
-            "labelled": agreement.n,
+            "labelled": table.n,
             "annotators": found.annotators,
             "not_blind": found.not_blind,
-            "agreement": asdict(agreement) | {"kappa": agreement.kappa, "ac1": agreement.ac1},
-            "sensitivity": found.share(of_human=True),
-            "specificity": found.share(of_human=False),
-            "reliability": found.reliability(),
+            "table": asdict(table),
+            "agreement": {k: figure and asdict(figure) for k, figure in found.agreement.items()},
             "threshold": threshold and asdict(threshold) | {"accepted": threshold.accepted},
             "mean": run.summary()[name].mean,
-            "corrected": corrected and corrected.model_dump(mode="json", exclude={"reliability"}),
+            "corrected": corrected and corrected.model_dump(mode="json"),
         }
     about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
     return about | {"judge": calibration.judge, "metrics": metrics}
 
 
 def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLabel]) -> None:
-    of_claims = found.of == "claims"
-    given = [label for label in labels if label.metric == metric]
-    whole = [label for label in given if label.claim is None]
-    units = {
-        (label.position, label.claim) for label in given if (label.claim is not None) == of_claims
-    }
-    if unused := len(units) - found.agreement.n:
-        what = count(unused, "claim" if of_claims else "response")
-        say(
-            f"Note: not used: {what} of {metric}, because annotators disagree or cannot tell, or "
-            "the row has no score"
-        )
-    if of_claims and whole:
+    if found.left_out:
+        say(f"Note: {metric}: {found.left_out.strip('; ')}")
+    whole = [label for label in labels if label.metric == metric and label.claim is None]
+    if found.of == "claims" and whole:
         people = one_line(", ".join(sorted({label.annotator for label in whole})))
         say(
             f"Note: not used: {count(len(whole), 'label')} of whole responses, by {people}, "
@@ -369,44 +337,48 @@ def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLa
         )
 
 
+def _share(figure: Corrected) -> str:
+    return "{:.0%} ({:.0%} to {:.0%})".format(figure.mean, *figure.interval)
+
+
 def _print(found: MetricCalibration, corrected: Correction | None, console: Console) -> None:
     def line(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, soft_wrap=True)
 
-    agreement, kind = found.agreement, "claim" if found.of == "claims" else "response"
+    table, agreement = found.table, found.agreement
+    kind = "claim" if found.of == "claims" else "response"
     seen = f"; {count(found.not_blind, 'label')} not blind" if found.not_blind else ""
     line(
-        f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
+        f"{count(table.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
         f"{', '.join(found.annotators)}{seen}"
     )
     judged = (
-        ("judge: supported", f"{agreement.both:,}", f"{agreement.first_only:,}"),
-        ("judge: not supported", f"{agreement.second_only:,}", f"{agreement.neither:,}"),
+        ("judge: supported", f"{table.both:,}", f"{table.first_only:,}"),
+        ("judge: not supported", f"{table.second_only:,}", f"{table.neither:,}"),
     )
     print_table(console, ("", "people: supported", "people: not supported"), judged)
-    for of_human, name in ((True, "Sensitivity"), (False, "Specificity")):
-        people = f"that people call {'supported' if of_human else 'not supported'}"
-        if share := found.share(of_human=of_human):
-            value, (low, high), n = share
-            right = agreement.both if of_human else agreement.neither
-            how = ", weighted by how often rows are drawn" if abs(value - right / n) > 0.005 else ""
-            words = f"{right:,} of {count(n, kind)} {people}"
-            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}{how}); {words}")
-        else:
-            line(f"{name}: unknown, because there are no {kind}s {people}")
-    kappa = "undefined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
-    ac1 = "undefined" if agreement.ac1 is None else f"{agreement.ac1:.2f}"
-    base = Share(agreement.both + agreement.second_only, agreement.n)
-    line(
-        f"Agreement: {Share(agreement.agreeing, agreement.n)}; Cohen's kappa {kappa}, Gwet's AC1 "
-        f"{ac1}; people support {base.seen}"
+    shown = (
+        ("Sensitivity", "sensitivity", table.both, table.second_only, " that people support"),
+        ("Specificity", "specificity", table.neither, table.first_only, " that people reject"),
+        ("Agreement", "share", table.agreeing, table.n - table.agreeing, ""),
     )
-    if bins := found.reliability():
-        rows = (
-            (f"{low:.1f} to {high:.1f}", f"{n:,}", f"{right / n:.0%}", Share(right, n).interval)
-            for low, high, n, right in bins
-        )
-        heads = ("judge's probability", f"{kind}s", "people support", "95% interval")
+    for name, key, right, wrong, people in shown:
+        words = f"unknown, because there are no {kind}s{people}"
+        if figure := agreement[key]:
+            words = f"{_share(figure)}; {right:,} of {count(right + wrong, kind)}{people}"
+        line(f"{name}: {words}")
+    for name, key in (("Cohen's kappa", "kappa"), ("Gwet's AC1", "ac1")):
+        words = "undefined"
+        if figure := agreement[key]:
+            words = "{:.2f} ({:.2f} to {:.2f})".format(figure.mean, *figure.interval)
+        line(f"{name}: {words}")
+    if len({row.probability for row in found.rows}) > 1:
+        line("Shares are weighted by how often rows are drawn; counts are not")
+    bins = Counter(bin_of(c.support) for c in found.claims if c.support is not None)
+    if bins:
+        figures = ((name, n, agreement[name]) for name, n in sorted(bins.items()))
+        rows = ((name, f"{n:,}", _share(figure)) for name, n, figure in figures if figure)
+        heads = ("judge's probability", f"{kind}s", "people support (95% interval)")
         print_table(console, heads, rows)
     if (threshold := found.threshold()) and threshold.accepted:
         low, high = threshold.interval

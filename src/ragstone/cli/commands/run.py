@@ -374,8 +374,12 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
             f"{Path(path).absolute().parent})"
         )
     storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
+    labels = len(store.labels(run_id))
     with options.tracing_of(given["otel"]) as tracing:
-        return evaluated(path, plan, outputs, **storing, tracing=tracing)
+        code = evaluated(path, plan, outputs, **storing, tracing=tracing)
+    if gone := labels - len(store.labels(run_id)):
+        say(f"Note: deleted {count(gone, 'label')} of rows that changed; label them again")
+    return code
 
 
 @click.command(

@@ -58,7 +58,8 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
                 "texts without a password; add --expose to allow this"
             )
         say(f"Warning: anyone who can reach {host} can read all runs here, without a password.")
-    labels = load_calibration(calibration) if calibration else None
+    if calibration:
+        load_calibration(calibration)
 
     def ready(url: str) -> None:
         click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
@@ -69,8 +70,6 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
         path = "/"
         if run:
             run_id = find_run(opened, run)
-            if labels:
-                labels.check(opened.info(run_id).manifest)
             path = f"/runs/{run_id}"
         with listen(host, given["port"]) as at:
             bound: int = at.getsockname()[1]

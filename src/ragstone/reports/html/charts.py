@@ -10,7 +10,6 @@ from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.reports.format import decimal, interval, signed
 from ragstone.results.paired import Finding, MetricChange
 from ragstone.results.stats import intervals
-from ragstone.results.stats.intervals import Share, proportion_interval
 
 WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
 GAUGE = 72.0  # the width of a gauge
@@ -103,25 +102,6 @@ def histogram(counted: intervals.Histogram, mean: float) -> Markup:
     svg.write(f"{low:g}", 0, 72)
     svg.write(f"{high:g}", WIDTH, 72, "end")
     return svg.finish("Distribution of scores", f"{'; '.join(figures)}. Mean {decimal(mean)}.")
-
-
-def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
-    """`bins` have low, high, claims, and those supported. Bars should reach the diagonal."""
-    svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
-    for start, end, n, supported in bins:
-        low, high = proportion_interval(supported, n)
-        height = max(_MIN_HEIGHT, supported / n * HEIGHT)
-        figures.append(f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}")
-        x, width = start * WIDTH + _GAP / 2, (end - start) * WIDTH - _GAP
-        svg.add("rect", "bar", figures[-1], x=x, y=HEIGHT - height, width=width, height=height)
-        x, low, high = x + width / 2, (1 - low) * HEIGHT, (1 - high) * HEIGHT
-        svg.add("line", "whisker", x1=x, x2=x, y1=low, y2=high)
-    svg.add("line", "mark", x1=0, x2=WIDTH, y1=HEIGHT, y2=0)
-    svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
-    svg.write("0", 0, 72)
-    svg.write("1", WIDTH, 72, "end")
-    title = "Share of claims that people support, by the judge's probability"
-    return svg.finish(title, "; ".join(figures)) if bins else None
 
 
 class Forest(NamedTuple):

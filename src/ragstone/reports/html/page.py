@@ -99,10 +99,7 @@ def _environment() -> Environment:
     filters = by_cutoff, count, figure, formats.decimal, level, minus, view.changed_settings
     cast("dict[str, object]", environment.filters).update({each.__name__: each for each in filters})
     cast("dict[str, object]", environment.globals).update(
-        {
-            each.__name__: each
-            for each in (charts.gauge, curves, histograms, metric_notes, reliabilities, scale)
-        },
+        {each.__name__: each for each in (charts.gauge, curves, histograms, metric_notes, scale)},
         view=view,
         LABELS=formats.LABELS,
         OUTCOMES=OUTCOMES,
@@ -184,13 +181,6 @@ def histograms(run: Run) -> Iterator[tuple[str, Markup]]:
         counted, mean = run.counts.scores[name].histogram(*info.range), run.summary()[name].mean
         if counted and mean is not None and sum(map(bool, counted["counts"])) > 2:
             yield name, charts.histogram(counted, mean)
-
-
-def reliabilities(run: Run) -> Iterator[tuple[str, Markup]]:
-    for name, summary in run.summary().items():
-        bins = summary.corrected.reliability if summary.corrected else ()
-        if chart := charts.reliability(bins):
-            yield name, chart
 
 
 def sample_summary(row: Row, cell: Cell | None = None) -> dict[str, object]:

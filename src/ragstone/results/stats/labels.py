@@ -1,8 +1,8 @@
-"""Statistics of people's labels: which rows to draw, agreement with the judge, corrected means."""
+"""Statistics of people's labels: agreement with the judge, and corrected means."""
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective, numbered
 
-MIN_CLAIMS = 5  # claims that are drawn from each stratum on average, if it has so many
 DRAWS = 10_000  # posterior draws of a corrected mean
 PRIOR = 0.5  # labels that each extreme score with each extreme label is worth (Jeffreys)
 _CORNERS = np.array([[1.0, f, y, f * y, f * f] for f in (0.0, 1.0) for y in (0.0, 1.0)])
@@ -19,65 +18,6 @@ _SUMS = _CORNERS.shape[1]
 FOLDS = 5
 THRESHOLD_DRAWS = 2000
 MIN_OF_EACH_KIND = 5  # labels of each kind that a threshold needs
-
-
-@dataclass(frozen=True)
-class Stratum:
-    name: str
-    rows: int
-    claims: int
-    rate: float  # the expected share of supported claims
-
-
-@dataclass(frozen=True)
-class SamplingPlan:
-    """A stratified draw of rows, one by one.
-
-    Each stratum first gets rows with MIN_CLAIMS claims: the first `minimum` of `order`. Each
-    further row comes from the stratum where it lowers the variance of the estimated mean most. So
-    the first rows from then on are a stratified draw of their own: labelling may stop anywhere.
-    Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
-    """
-
-    strata: Sequence[Stratum]
-    order: Sequence[int]
-    minimum: int
-
-    @classmethod
-    def allocate(cls, strata: Sequence[Stratum], labels: int) -> Self:
-        """Draw until the rows have so many claims on average."""
-        sizes = [min(math.ceil(MIN_CLAIMS * each.rows / each.claims), each.rows) for each in strata]
-        order = [code for code, size in enumerate(sizes) for _ in range(size)]
-        minimum, rows = len(order), sum(each.rows for each in strata)
-        claims = sum(n * each.claims / each.rows for n, each in zip(sizes, strata, strict=True))
-        while claims < labels and len(order) < rows:
-            gains = [
-                each.rows * math.sqrt(each.rate * (1 - each.rate) / (n * (n + 1)))
-                if n < each.rows
-                else -1.0
-                for n, each in zip(sizes, strata, strict=True)
-            ]
-            code = gains.index(max(gains))
-            order.append(code)
-            sizes[code] += 1
-            claims += strata[code].claims / strata[code].rows
-        return cls(strata, order, minimum)
-
-    def inclusion_probabilities(self, drawn: int | None = None) -> list[float]:
-        """Return each stratum's probability of a row to be among the first `drawn`, or all."""
-        first = self.order if drawn is None else self.order[: max(drawn, self.minimum)]
-        return [first.count(code) / each.rows for code, each in enumerate(self.strata)]
-
-    def draw(self, codes: Sequence[int], *, seed: int) -> list[int]:
-        """Return the drawn rows; with the same seed, a larger plan begins like a smaller one."""
-        rng = np.random.default_rng(seed)
-        shuffled = rng.permutation(len(codes)).tolist()
-        members = [
-            iter([n for n in shuffled if codes[n] == code]) for code in range(len(self.strata))
-        ]
-        drawn = [next(members[code]) for code in self.order]
-        first = rng.permutation(self.minimum).tolist()  # else stratum after stratum
-        return [*(drawn[place] for place in first), *drawn[self.minimum :]]
 
 
 @dataclass(frozen=True)
@@ -154,10 +94,7 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     blocks = [_moments(run, places) for run, places in zip(runs, numbers, strict=True)]
     height = max(len(block) for block in blocks)
     units = np.hstack([np.pad(block, ((0, height - len(block)), (0, 0))) for block in blocks])
-    distinct, counts = np.unique(units, axis=0, return_counts=True)
-    step = max(1, BLOCK // counts.size)
-    sizes = [(min(step, DRAWS - start), counts.size) for start in range(0, DRAWS, step)]
-    sums = np.vstack([rng.standard_gamma(counts, size) @ distinct for size in sizes])
+    sums = _resampled(units, rng)
     means = _mean_scores(runs, rng)
     priors = [_prior(run, units) for run, units in zip(runs, numbers, strict=True)]
     freedom = min(prior.freedom for prior in priors)
@@ -172,6 +109,14 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
         middle = np.median(line)
         posterior.append(np.clip(middle + (line - middle) * stretch ** (1 - prior.trials), 0, 1))
     return posterior
+
+
+def _resampled(units: Numbers, rng: "np.random.Generator") -> Numbers:
+    """Return DRAWS sums of the units with random weights, which are 1 on average."""
+    distinct, counts = np.unique(units, axis=0, return_counts=True)
+    step = max(1, BLOCK // counts.size)
+    sizes = [(min(step, DRAWS - start), counts.size) for start in range(0, DRAWS, step)]
+    return np.vstack([rng.standard_gamma(counts, size) @ distinct for size in sizes])
 
 
 class _Prior(NamedTuple):
@@ -271,21 +216,82 @@ class Agreement:
     @property
     def kappa(self) -> float | None:
         """Cohen, A Coefficient of Agreement for Nominal Scales (1960); None for only one label."""
-        first, second = self.both + self.first_only, self.both + self.second_only
-        by_chance = first * second + (self.n - first) * (self.n - second)
-        if by_chance == self.n**2:
-            return None
-        return (self.n * self.agreeing - by_chance) / (self.n**2 - by_chance)
+        return self._beyond_chance(_kappa)
 
     @property
     def ac1(self) -> float | None:
         """Gwet's AC1, which stays high if nearly all items have one label; kappa falls to 0."""
-        # Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008)
-        if not self.n:
-            return None
-        true = (2 * self.both + self.first_only + self.second_only) / (2 * self.n)
-        by_chance = 2 * true * (1 - true)
-        return (self.agreeing / self.n - by_chance) / (1 - by_chance)
+        return self._beyond_chance(_ac1)
+
+    def _beyond_chance(self, figure: Callable[[Numbers], Numbers]) -> float | None:
+        with np.errstate(invalid="ignore"):
+            value = float(figure(np.array([*vars(self).values()], dtype=float)))
+        return value if math.isfinite(value) else None
+
+
+def _kappa(cells: Numbers) -> Numbers:
+    both, first, second, neither = cells[:4] / cells[:4].sum(axis=0)
+    chance = (both + first) * (both + second) + (second + neither) * (first + neither)
+    return (both + neither - chance) / (1 - chance)
+
+
+def _ac1(cells: Numbers) -> Numbers:
+    # Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008)
+    both, first, second, neither = cells[:4] / cells[:4].sum(axis=0)
+    chance = 2 * (both + (first + second) / 2) * (neither + (first + second) / 2)
+    return (both + neither - chance) / (1 - chance)
+
+
+BINS = 5  # of the judge's probability
+_FIGURES: Mapping[str, Callable[[Numbers], Numbers]] = {  # of the cells of `Agreement`
+    "sensitivity": lambda cells: cells[0] / (cells[0] + cells[2]),
+    "specificity": lambda cells: cells[3] / (cells[1] + cells[3]),
+    "share": lambda cells: (cells[0] + cells[3]) / cells[:4].sum(axis=0),
+    "kappa": _kappa,
+    "ac1": _ac1,
+}
+
+
+def bin_of(support: float) -> str:
+    at = min(BINS - 1, int(support * BINS))
+    return f"{at / BINS:.1f} to {(at + 1) / BINS:.1f}"
+
+
+def agreement_figures(
+    claims: Sequence[tuple[bool, bool, float | None, float, Hashable]],
+) -> dict[str, Corrected | None]:
+    """Return figures with their intervals, all from one bootstrap of the units.
+
+    A claim has the judge's verdict, people's, the judge's probability, a weight and the key of its
+    unit. Each share has pseudo-claims, worth half of an average unit on both sides, so that few
+    labels do not look like certainty. A figure that these labels do not define is None. The shares
+    that people support have the names of `bin_of`.
+    Source: Rubin, The Bayesian Bootstrap (1981).
+    """
+    (codes,) = numbered([unit for *_, unit in claims])
+    bins = sorted({bin_of(support) for _, _, support, _, _ in claims if support is not None})
+    sums: Numbers = np.zeros((codes.max() + 1, 4 + 2 * len(bins)))
+    for code, (judge, human, support, weight, _) in zip(codes, claims, strict=True):
+        sums[code, 2 * (not judge) + (not human)] += weight
+        if support is not None:
+            sums[code, 4 + 2 * bins.index(bin_of(support)) + (not human)] += weight
+    sums /= np.mean([weight for *_, weight, _ in claims])
+    draws = _resampled(sums, rng := np.random.default_rng(SEED))
+    shares = [[0, 2], [1, 3], *([at, at + 1] for at in range(4, sums.shape[1], 2))]
+    for share in shares:
+        units = sums[:, share].sum(axis=1)
+        size = float(units @ units) / (float(units.sum()) or 1.0)
+        draws[:, share] += size * rng.standard_gamma(PRIOR, (DRAWS, 2))
+    found: dict[str, Corrected | None] = {}
+    total = sums.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        for name, figure in _FIGURES.items():
+            value = float(figure(total))
+            found[name] = _summary(figure(draws.T), value, 0.95) if math.isfinite(value) else None
+    for name, (yes, no) in zip(bins, shares[2:], strict=True):
+        people = draws[:, yes] / (draws[:, yes] + draws[:, no])
+        found[name] = _summary(people, float(total[yes] / (total[yes] + total[no])), 0.95)
+    return found
 
 
 @dataclass(frozen=True)
