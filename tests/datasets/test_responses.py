@@ -332,3 +332,11 @@ def test_what_is_wrong_is_reported_with_its_place(rows: list[object], expected: 
         samples_of(rows, name="mine")
     assert caught.value.file == "mine"
     assert str(caught.value.problems[0]).startswith(expected)
+
+
+def test_outcomes_in_rows_of_ragstone_are_no_tags(tmp_path: Path) -> None:
+    row = {"query": "Why?", "response": "So.", "outcome": "wrong", "found": "not found"}
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({**row, "scores": {}, "blame": [], "usage": {}}), "utf-8")
+    (sample,) = load(file).samples
+    assert (sample.response, sample.tags) == ("So.", {})

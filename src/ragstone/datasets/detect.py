@@ -94,7 +94,7 @@ SHAPES = (  # all known shapes; the first one whose needed names a file has is u
     Shape(
         "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
         needs=(("query",), ("scores",), ("blame",), ("usage",)),
-        left_out=("scores", "blame", "usage", "latency_ms", "notes"),
+        left_out=("outcome", "found", "scores", "blame", "usage", "latency_ms", "notes"),
         errors={"error": ANY},
     ),
     Shape(
