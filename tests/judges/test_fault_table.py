@@ -141,7 +141,7 @@ FAULTS = {
     "empty verdicts": Fault(
         saying(lambda _, chat: chat({"verdicts": []})), Cause.COUNT_MISMATCH, VERIFY
     ),
-    "empty claims": Fault(saying(lambda _, chat: chat({"claims": []})), "undefined", EXTRACT),
+    "empty claims": Fault(saying(lambda _, chat: chat({"claims": []})), Cause.NO_CLAIMS, EXTRACT),
     "a label that is none": Fault(
         saying(
             lambda answer, chat: chat(
