@@ -7,14 +7,14 @@ state nothing; a sentence with a figure always does.
 import re
 from functools import cache
 
+from ragstone._internal.marks import NOUNS, remove_marks
 from ragstone._internal.sentences import Sentence, split_sentences
 from ragstone.judges.offline import words
 from ragstone.types.claim import Claim
 
 MAX_OPENING = 400
-_CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"  # [doc-7]
 _SIGNS = (  # every mention in ASCII has one of these
-    "[ ( passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
+    "passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
     "result fuente pasaje fragmento fonti fonte bran trecho"
 ).split()
 _DIGIT = re.compile(r"(?<!\[)(?<!\[\d)(?<!\[\d\d)\d")
@@ -58,7 +58,7 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 @cache
 def _mentions() -> re.Pattern[str]:
     lists = words.word_lists()
-    nouns, given = ("|".join(lists[f"source_{name}"]) for name in ("nouns", "given"))
+    nouns, given = NOUNS, "|".join(lists["source_given"])
     numbers = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
     named = (
         r"(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
@@ -67,13 +67,14 @@ def _mentions() -> re.Pattern[str]:
     )
     phrases = "|".join(lists["source_mentions"]).replace("SOURCE", f"(?:{named})")
     return re.compile(
-        rf"{_CITATIONS}|(?<=[.,;!?)])[¹²³⁰⁴-⁹]+|\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:"
-        rf"|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
+        rf"\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
         re.IGNORECASE,
     )
 
 
 def remove_mentions(text: str) -> str:
+    """Return a sentence without marks and mentions of sources."""
+    text = remove_marks(text)
     lower = text.lower()  # the pattern is slow, and most texts mention none
     if lower.isascii() and not any(sign in lower for sign in _SIGNS):
         return text

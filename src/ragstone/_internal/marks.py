@@ -1,0 +1,99 @@
+"""Marks of sources in a text: `[1]`, `(Source: manual.pdf, p. 3)`, `【1†source】`, `¹` and others.
+
+What may also be content, such as `(1)`, is a mark only at the end of a sentence.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+NOUNS = (
+    "passages?|contexts?|documents?|sources?|excerpts?|snippets?|chunks?|search results?|passagen?|"
+    "kontext|dokumente?n?|quellen?|abschnitte?n?|contextes?|extraits?|contextos?|documentos?|"
+    "fuentes?|pasajes?|fragmentos?|contesto|documenti?|fonti|fonte|brani?|passagens?|trechos?|"
+    r"контекст\w*|документ\w*|источник\w*|संदर्भ|दस्तावेज़|स्रोत|अंश|来源|出典|文档|段落|资料"
+)
+_ORIGIN = "sources?|ref(?:erence)?s?|quellen?|fuentes?|fonti|fontes?|источники?|来源|出典"
+_NUMBER = r"[\^#]?\d{1,3}(?:\s?[-–—]\s?\d{1,3})?"
+_PAGE = rf"(?:pp?\.|pages?|seiten?|s\.|págs?\.|páginas?)\s?{_NUMBER}"
+_FILE = r"[\w.-]{1,60}\.(?:pdf|md|html?|txt|docx?|json|csv|xlsx?|pptx?)|https?://[^\s()\[\]]{1,150}"
+_ID = r"[a-z]{1,20}[-_:#]?\d{1,6}"  # such as doc-7
+
+
+def _some(item: str) -> str:
+    return rf"(?:{item})(?:\s?(?:[,;&、，；]|\b(?:and|und|et|y)\b)\s?(?:{item})){{0,20}}"
+
+
+_WORDED = rf"(?:doc\.?|{_ORIGIN}|{NOUNS})\.?\s?[:：]?\s?(?:{_NUMBER}|{_ID}|{_FILE})|{_PAGE}|{_FILE}"
+_LABELLED = rf"(?:{_ORIGIN})\s?[:：]"
+_SURE = rf"(?:(?:see|cf\.|siehe|voir|ver)\s)?{_some(_WORDED)}|{_LABELLED}.+"
+_AUTHORS = r"(?-i:[A-Z])[\w'’-]+(?:\s(?:&|and)\s(?-i:[A-Z])[\w'’-]+|\set\sal\.?)?"
+_UNSURE = (
+    rf"{_some(rf'{_NUMBER}|(?-i:[a-z]{{1,8}}[-_]?[0-9]{{1,4}})')}"
+    rf"|{_AUTHORS},?\s(?:19|20)\d\d[a-z]?(?:,\s{_PAGE})?"
+)
+_SQUARE = rf"{_some(f'{_NUMBER}|{_ID}')}|[\d:]+†.*|(?=\S*[\d._:/#-])\S{{1,40}}|sic"
+_RAISED_BEFORE = r"(?<![\dµ])(?<!\b[A-Za-zµ])(?<!\b[A-Za-zµ]{2})"  # not in 10 m² or mc^2
+_BRACKETS = (
+    r"\[(?P<square>[^\[\]\n]{1,200})\](?!\()|［(?P<square2>[^［］\n]{1,200})］"
+    r"|【(?P<square3>[^【】\n]{1,200})】|<cite>(?P<square4>[^<>\n]{1,200})</cite>"
+    r"|\((?P<round>[^()\n]{1,200})\)|（(?P<round2>[^（）\n]{1,200})）"
+    rf"|{_RAISED_BEFORE}(?:\^\[?(?P<raised>\d{{1,3}})\b\]?|(?P<raised2>[¹²³⁰⁴-⁹]+)"
+    r"|<sup>\[?(?P<raised3>\d[\d,;\s–-]{0,20})\]?</sup>)"
+    r"|\{(?P<round3>[^{}\n]{1,40})\}|<(?P<round4>[^<>/\n]{1,40})>"
+)
+_LAST = (
+    rf"(?:[—–]|--|\A|(?<=[.!?。])\s)\s*(?P<last>{_LABELLED}\s?{_some(f'{_WORDED}|{_NUMBER}|{_ID}')}"
+    rf"|{_some(_WORDED)})(?=[\s.]*\Z)"
+)
+_SIGN = r"[\[(（［【{<^¹²³⁰⁴-⁹]"  # the other patterns are slow, and most texts have none
+_END = r"[\s*_\"'”’»]*(?:[.!?…。！？।]|\n|\Z)"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+class Mark(NamedTuple):
+    """A text in brackets or raised: where it is, and whether its form makes it a mark."""
+
+    start: int
+    end: int
+    text: str
+    is_square: bool
+    is_mark: bool
+
+
+def find_marks(text: str) -> Iterator[Mark]:
+    """Yield every text in brackets, since any may be the id of a source, and what is raised."""
+    found = [*_compiled(_BRACKETS).finditer(text)] if _compiled(_SIGN).search(text) else []
+    marks: list[Mark] = []
+    begin = len(text)  # of the marks that end the sentence
+    for match in reversed(found):
+        start, end = match.span()
+        shape, inner = match.lastgroup or "", (match[match.lastgroup or 0]).strip()
+        last = text[end:begin].isspace() or end == begin or _compiled(_END).match(text, end)
+        is_mark = shape.startswith("raised") or _is_mark(inner, "square" in shape, bool(last))
+        if is_mark and last:
+            begin = start
+        marks.append(Mark(start, end, inner, "square" in shape, is_mark))
+    yield from reversed(marks)
+
+
+def _is_mark(text: str, square: bool, last: bool) -> bool:
+    patterns = [_SURE, *([_SQUARE] if square else []), *([_UNSURE] if last else [])]
+    if square and last and not any(map(str.isspace, text)):
+        return True
+    return any(_compiled(pattern).fullmatch(text) for pattern in patterns)
+
+
+def remove_marks(text: str) -> str:
+    """Return a sentence without marks of sources, such as `— Passage 1` at its end."""
+    for mark in reversed([mark for mark in find_marks(text) if mark.is_mark]):
+        text = text[: mark.start].rstrip(" ") + text[mark.end :]
+    ending = text.rstrip(" .\n")
+    is_name = ending[-1:].isdigit() or "." in ending[-6:] or "://" in ending
+    last = _compiled(_LAST).search(text) if is_name else None
+    return text[: last.start()] + text[last.end() :] if last else text
