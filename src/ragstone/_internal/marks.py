@@ -4,9 +4,9 @@ What may also be content, such as `(1)`, is a mark only at the end of a sentence
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
+from unicodedata import normalize
 
 NOUNS = (
     "passages?|contexts?|documents?|sources?|excerpts?|snippets?|chunks?|search results?|passagen?|"
@@ -14,29 +14,29 @@ NOUNS = (
     "fuentes?|pasajes?|fragmentos?|contesto|documenti?|fonti|fonte|brani?|passagens?|trechos?|"
     r"контекст\w*|документ\w*|источник\w*|संदर्भ|दस्तावेज़|स्रोत|अंश|来源|出典|文档|段落|资料"
 )
-_ORIGIN = "sources?|ref(?:erence)?s?|quellen?|fuentes?|fonti|fontes?|источники?|来源|出典"
+ORIGIN = "sources?|ref(?:erence)?s?|quellen?|fuentes?|fonti|fontes?|источники?|来源|出典"
 _NUMBER = r"[\^#]?\d{1,3}(?:\s?[-–—]\s?\d{1,3})?"
-_PAGE = rf"(?:pp?\.|pages?|seiten?|s\.|págs?\.|páginas?)\s?{_NUMBER}"
+PAGE = rf"(?:pp?\.|pages?|seiten?|s\.|págs?\.|páginas?)\s?{_NUMBER}"
 _FILE = r"[\w.-]{1,60}\.(?:pdf|md|html?|txt|docx?|json|csv|xlsx?|pptx?)|https?://[^\s()\[\]]{1,150}"
-_ID = r"[a-z]{1,20}[-_:#]?\d{1,6}"  # such as doc-7
+ID = r"[a-z]{1,20}[-_:#]?\d{1,6}"  # such as doc-7
 
 
 def _some(item: str) -> str:
     return rf"(?:{item})(?:\s?(?:[,;&、，；]|\b(?:and|und|et|y)\b)\s?(?:{item})){{0,20}}"
 
 
-_WORDED = rf"(?:doc\.?|{_ORIGIN}|{NOUNS})\.?\s?[:：]?\s?(?:{_NUMBER}|{_ID}|{_FILE})|{_PAGE}|{_FILE}"
-_LABELLED = rf"(?:{_ORIGIN})\s?[:：]"
+_WORDED = rf"(?:doc\.?|{ORIGIN}|{NOUNS})\.?\s?[:：]?\s?(?:{_NUMBER}|{ID}|{_FILE})|{PAGE}|{_FILE}"
+_LABELLED = rf"(?:{ORIGIN})\s?[:：]"
 _SURE = rf"(?:(?:see|cf\.|siehe|voir|ver)\s)?{_some(_WORDED)}|{_LABELLED}.+"
 _AUTHORS = r"(?-i:[A-Z])[\w'’-]+(?:\s(?:&|and)\s(?-i:[A-Z])[\w'’-]+|\set\sal\.?)?"
 _UNSURE = (
     rf"{_some(rf'{_NUMBER}|(?-i:[a-z]{{1,8}}[-_]?[0-9]{{1,4}})')}"
-    rf"|{_AUTHORS},?\s(?:19|20)\d\d[a-z]?(?:,\s{_PAGE})?"
+    rf"|{_AUTHORS},?\s(?:19|20)\d\d[a-z]?(?:,\s{PAGE})?"
 )
-_SQUARE = rf"{_some(f'{_NUMBER}|{_ID}')}|[\d:]+†.*|(?=\S*[\d._:/#-])\S{{1,40}}|sic"
+_SQUARE = rf"{_some(f'{_NUMBER}|{ID}')}|[\d:]+†.*|(?=\S*[\d._:/#-])\S{{1,40}}|sic"
 _RAISED_BEFORE = r"(?<![\dµ])(?<!\b[A-Za-zµ])(?<!\b[A-Za-zµ]{2})"  # not in 10 m² or mc^2
 _BRACKETS = (
-    r"\[(?P<square>[^\[\]\n]{1,200})\](?!\()|［(?P<square2>[^［］\n]{1,200})］"
+    r"\[(?P<square>[^\[\]\n]{1,200})\](?:\(<?(?P<target>[^()\s<>]{1,500})[^()\n]{0,200}\))?|［(?P<square2>[^［］\n]{1,200})］"
     r"|【(?P<square3>[^【】\n]{1,200})】|<cite>(?P<square4>[^<>\n]{1,200})</cite>"
     r"|\((?P<round>[^()\n]{1,200})\)|（(?P<round2>[^（）\n]{1,200})）"
     rf"|{_RAISED_BEFORE}(?:\^\[?(?P<raised>\d{{1,3}})\b\]?|(?P<raised2>[¹²³⁰⁴-⁹]+)"
@@ -44,7 +44,7 @@ _BRACKETS = (
     r"|\{(?P<round3>[^{}\n]{1,40})\}|<(?P<round4>[^<>/\n]{1,40})>"
 )
 _LAST = (
-    rf"(?:[—–]|--|\A|(?<=[.!?。])\s)\s*(?P<last>{_LABELLED}\s?{_some(f'{_WORDED}|{_NUMBER}|{_ID}')}"
+    rf"(?:[—–]|--|\A|(?<=[.!?。])\s)\s*(?P<last>{_LABELLED}\s?{_some(f'{_WORDED}|{_NUMBER}|{ID}')}"
     rf"|{_some(_WORDED)})(?=[\s.]*\Z)"
 )
 _SIGN = r"[\[(（［【{<^¹²³⁰⁴-⁹]"  # the other patterns are slow, and most texts have none
@@ -56,37 +56,45 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-class Mark(NamedTuple):
+class WrittenMark(NamedTuple):
     """A text in brackets or raised: where it is, and whether its form makes it a mark."""
 
     start: int
     end: int
     text: str
+    target: str | None  # of a Markdown link
     is_square: bool
     is_mark: bool
 
 
-def find_marks(text: str) -> Iterator[Mark]:
-    """Yield every text in brackets, since any may be the id of a source, and what is raised."""
+def find_marks(text: str) -> list[WrittenMark]:
+    """Return every text in brackets, since any may be the id of a source, and what is raised."""
     found = [*_compiled(_BRACKETS).finditer(text)] if _compiled(_SIGN).search(text) else []
-    marks: list[Mark] = []
-    begin = len(text)  # of the marks that end the sentence
+    marks: list[WrittenMark] = []
+    begin = len(text)  # of the marks at the end of the sentence
     for match in reversed(found):
         start, end = match.span()
-        shape, inner = match.lastgroup or "", (match[match.lastgroup or 0]).strip()
-        last = text[end:begin].isspace() or end == begin or _compiled(_END).match(text, end)
-        is_mark = shape.startswith("raised") or _is_mark(inner, "square" in shape, bool(last))
-        if is_mark and last:
+        target, shape = match["target"], match.lastgroup or ""
+        inner = (match["square"] if target else match[shape]).strip()
+        is_square, is_raised = bool(target) or "square" in shape, "raised" in shape
+        is_last = (begin - end < 4 and not text[end:begin].strip()) or bool(
+            _compiled(_END).match(text, end)
+        )
+        is_mark = is_raised or any(
+            _compiled(form).fullmatch(inner)
+            for form, applies in (
+                (_SURE, True),
+                (_SQUARE, is_square),
+                (_UNSURE, is_last),
+                (r"\S+", is_square and is_last and not target),
+            )
+            if applies
+        )
+        if is_mark and is_last:
             begin = start
-        marks.append(Mark(start, end, inner, "square" in shape, is_mark))
-    yield from reversed(marks)
-
-
-def _is_mark(text: str, square: bool, last: bool) -> bool:
-    patterns = [_SURE, *([_SQUARE] if square else []), *([_UNSURE] if last else [])]
-    if square and last and not any(map(str.isspace, text)):
-        return True
-    return any(_compiled(pattern).fullmatch(text) for pattern in patterns)
+        inner = normalize("NFKC", inner) if is_raised else inner
+        marks.append(WrittenMark(start, end, inner, target, is_square, is_mark))
+    return marks[::-1]
 
 
 def remove_marks(text: str) -> str:
