@@ -55,6 +55,10 @@ def texts(response):
         "لا أعرف.",
         "मुझे नहीं पता।",
         "ฉันไม่ทราบ",
+        "好的。",
+        "谢谢！",
+        "はい。",
+        "总结",
     ],
 )
 def test_chatter_is_no_claim(response):
@@ -81,6 +85,10 @@ def test_chatter_is_no_claim(response):
         "بطارية الهاتف ثابتة.",
         "बैटरी नहीं हटाई जा सकती।",
         "แบตเตอรี่ถอดไม่ได้",
+        "红色。",
+        "赤い。",
+        "免费。",
+        "फ्री है।",
     ],
 )
 def test_a_statement_is_a_claim(response):

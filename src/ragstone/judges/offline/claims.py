@@ -85,7 +85,7 @@ def remove_mentions(text: str) -> str:
 def _phrase(kind: str) -> re.Pattern[str]:
     softeners = "|".join(words.word_lists()["softeners"])
     before = rf"(?:(?:{softeners})\s*)*" if kind == "refusals" else ""
-    after = {"courtesies": r"(?:[,!.…:;）)\s]+|\Z)", "announcements": r".*[:：]\Z"}.get(kind, "")
+    after = {"courtesies": r"(?:[,!.。…:;）)\s]+|\Z)", "announcements": r".*[:：]\Z"}.get(kind, "")
     return words.phrase_pattern(kind, before, after)
 
 
@@ -116,4 +116,5 @@ def _is_chatter(sentence: str, language: words.Language) -> bool:
     plain_words = language.function_words
     content = [word for word in spoken if len(word.form) > 1 and word.form not in plain_words]
     is_label = sentence.rstrip(" *_").endswith((":", "："))
-    return len(content) < (4 if is_label else 1) or len(spoken) < 2
+    is_sentence = len(spoken) > 1 or (spoken and spoken[0].gram and plain.endswith(("。", "!")))
+    return len(content) < (4 if is_label else 1) or not is_sentence
