@@ -101,5 +101,26 @@ def test_another_form_of_a_name_is_no_missing_name(claim, context):
     assert "name" in conflicts(claim, "The two moved, and the war ended.")
 
 
+@each_case(
+    ("claim", "context"),
+    [
+        ("The shop opens in May.", "The shop may open, as it opens in June."),
+        ("It was sold in May 2020.", "It may have been sold in March 2020."),
+        ("May 2020 was warm.", "March 2020 was warm, and so may 2020 be."),
+    ],
+)
+def test_a_wrong_month_may_is_noticed(claim, context):
+    assert "name" in conflicts(claim, context)
+    assert verify_claims([claim], [context])[0].label is not Label.SUPPORTED
+    (right,) = verify_claims([claim], [context.replace("March", "May").replace("June", "May")])
+    assert right.label is Label.SUPPORTED
+
+
+@each_case("claim", ["You may return the lamp.", "May I return the lamp, they ask."])
+def test_the_verb_may_is_no_month(claim):
+    assert conflicts(claim, "They ask if you can return the lamp. I may.") == {}
+    assert conflicts("Ms May left.", "May left.") == {}
+
+
 def test_every_kind_lowers_the_probability_below_the_default_threshold():
     assert all(0 < read_weights()[kind] < DEFAULTS.threshold for kind in CONFLICTS)

@@ -98,7 +98,9 @@ def read_claim(text: str, language: Language) -> ClaimText:
 
 def find_names(split: Sequence[Word], language: Language) -> list[int]:
     """Return the numbers of the words, after the first, that are names by their capitals."""
-    later = [] if language.name == "de" else list(enumerate(split))[1:]  # nouns have capitals
+    if language.name == "de":  # nouns have capitals
+        return []
+    later = [(n, word) for n, word in enumerate(split) if n or word.form == words.MAY]
     return [n for n, word in later if word.shown[0].isupper() and word.form not in language.common]
 
 
