@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.cases import each_case
 
-from ragstone.errors import QuestionNotSupportedError
+from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.judge import abstains, grade_contexts, probability, verify_claims
 from ragstone.judges.offline.matching import Features
@@ -525,17 +525,29 @@ def test_new_weights_are_another_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OfflineJudge().identity("verify_claims") is None  # no reply is cached
 
 
-JSON = '{"name": "Bo", "OutdoorSeating": false, "GoodForKids": true, "hours": {"Monday": "9:0"}}'
+@each_case(
+    "context",
+    [
+        '{"name": "Bo", "OutdoorSeating": false, "hours": {"Monday": "9:0"}}',
+        '[{"name": "Bo"}]',
+        "name,role,office\nIda,engineer,Oslo\nTom,designer,Rome",
+        "| Day | Open |\n|---|---|\n| Monday | 9:00 |",
+    ],
+)
+async def test_data_is_not_judged_offline(context):
+    with pytest.raises(JudgeError, match="not judged offline: JSON or a table is in the context"):
+        await verify(["It offers outdoor seating."], [context])
+    assert await verify(["It opens."], [context, "It opens at nine."])
 
 
 @each_case(
-    ("claim", "quote"),
+    "context",
     [
-        ("It is good for kids.", '"GoodForKids": true'),
-        ("On Monday, it opens at 9.", '"Monday": "9:0"'),
-        ("It offers outdoor seating.", None),
+        "In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt does so here, too, now.",
+        "- one lamp\n- two lamps\n- three lamps",
+        '["It rains.", "It snows."]',
+        "{red} is the colour",
     ],
 )
-def test_a_fact_of_json_is_a_sentence_unless_it_is_false(claim, quote):
-    (verdict,) = verify_claims([claim], [JSON])
-    assert [each.quote for each in verdict.evidence] == ([quote] if quote else [])
+async def test_prose_and_lists_are_judged(context):
+    assert await verify(["It rains."], [context])

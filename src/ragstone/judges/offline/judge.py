@@ -11,11 +11,11 @@ from pydantic import Field
 
 from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
-from ragstone.errors import QuestionNotSupportedError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import matching, words
 from ragstone.judges.offline.claims import extract_claims, is_refusal, remove_mentions
-from ragstone.judges.offline.matching import ClaimText, ContextIndex, Features, Match
+from ragstone.judges.offline.matching import ClaimText, ContextIndex, Features, Match, is_data
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types import questions
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
@@ -67,6 +67,7 @@ class OfflineJudge(Judge):
             case questions.DetectAbstention():
                 value = abstains(asked.response)
             case questions.VerifyClaims():
+                _refuse_data(asked.contexts)
                 value = verify_claims(asked.claims, asked.contexts, self.settings)
             case questions.GradeContexts():
                 value = grade_contexts(asked.answer, asked.contexts)
@@ -78,6 +79,17 @@ class OfflineJudge(Judge):
                     "name another judge"
                 )
         return question.reply(value)
+
+
+def _refuse_data(contexts: Sequence[str]) -> None:
+    data = sum(map(is_data, contexts))
+    if 2 * data > len(contexts):
+        seen = f"{data} of {len(contexts)} contexts" if len(contexts) > 1 else "the context"
+        raise JudgeError(
+            Cause.JUDGE_ERROR,
+            f"not judged offline: JSON or a table is in {seen}, and comparing words there is "
+            "little better than guessing; name a local or LLM judge with --judge",
+        )
 
 
 def verify_claims(

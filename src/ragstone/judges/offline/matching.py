@@ -17,20 +17,23 @@ BEST = 5  # sentences that are compared in whole
 MAX_CLAIM, MAX_FIGURES = 4000, 40  # characters and figures of a claim that are read
 FIGURE_WEIGHT, NAME_WEIGHT, FUNCTION_WEIGHT = 1.2, 1.3, 0.3
 DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
-_JSON = re.compile(r'\s*[\[{]+\s*"')
-_FACT = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"\s*:\s*+)?("(?:[^"\\]++|\\.)*+"|[-\w.+]++)')
-_CAPITAL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_JSON = re.compile(r"\s*[\[{]+\s*([\"'])[^\"'\n]{1,80}\1\s*:")
 
 Term = str | int  # the stem of a word of a claim, or the number of one of its figures
 
 
-def _read(text: str) -> Sequence[tuple[Sentence, Sequence[str]]]:
-    """Return sentences and their stems; those of JSON are the values with keys, unless false."""
-    sentences: Sequence[Sentence] = split_sentences(text)
+def is_data(text: str) -> bool:
+    """Return whether a text is JSON, or mostly rows of a table: words do not show what they say."""
     if _JSON.match(text):
-        facts = [fact for fact in _FACT.finditer(text) if fact[1] not in ("false", "null", '""')]
-        sentences = [Sentence(_CAPITAL.sub(" ", fact[0]), *fact.span()) for fact in facts]
-    return [(each, words.stems(each.text)) for each in sentences]
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    cells = [max(map(line.count, "|,;\t")) for line in lines if not line.endswith(".")]
+    most = max(cells, key=cells.count, default=0)  # as many cells in most lines
+    return len(lines) > 2 and most > 1 and cells.count(most) > 0.7 * len(lines)
+
+
+def _read(text: str) -> Sequence[tuple[Sentence, Sequence[str]]]:
+    return [(each, words.stems(each.text)) for each in split_sentences(text)]
 
 
 _read_cached = lru_cache(maxsize=64)(_read)
