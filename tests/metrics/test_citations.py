@@ -53,6 +53,8 @@ def numbers(response: str, contexts: tuple[Context, ...] = THREE) -> list[tuple[
         ("It is blue¹.", [(0,)]),
         ("It is blue.²", [(1,)]),
         ("It is blue^3.", [(2,)]),
+        ("It is blue⁹.", [()]),
+        ("Mix (5) parts. It is blue (Passage 9).", [()]),
         ("It is blue<sup>3</sup>.", [(2,)]),
         ("It is blue (Passage 2) and red.", [(1,)]),
         ("It is blue (2).", [(1,)]),
@@ -84,7 +86,7 @@ def test_what_names_no_context_is_kept_as_such(response: str, names: list[str]) 
     [
         "See [the page](http://x.y) and [1](http://x.y) and ![1](x.png).",
         "It is 10 m² (1) long, or mc^2 (see below), [link] [citation needed].",
-        "It is blue (7). It has one part (p. 3).",
+        "It is blue (7). It has one part (p. 3). Mix (2) parts.",
         "[1]: http://x.y",
         "Write `a [1]` or ``b ` [1]``.",
         "```python\nrow [1]\n```",

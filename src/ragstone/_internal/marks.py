@@ -31,7 +31,7 @@ _SURE = rf"(?:(?:see|cf\.|siehe|voir|ver)\s)?{_some(_WORDED)}|{_LABELLED}.+"
 _AUTHORS = r"(?-i:[A-Z])[\w'’-]+(?:\s(?:&|and)\s(?-i:[A-Z])[\w'’-]+|\set\sal\.?)?"
 _UNSURE = (
     rf"{_some(rf'{_NUMBER}|(?-i:[a-z]{{1,8}}[-_]?[0-9]{{1,4}})')}"
-    rf"|{_AUTHORS},?\s(?:19|20)\d\d[a-z]?(?:,\s{PAGE})?"
+    rf"|{_AUTHORS},\s(?:19|20)\d\d[a-z]?(?:,\s{PAGE})?"
 )
 _SQUARE = rf"{_some(f'{_NUMBER}|{ID}')}|[\d:]+†.*|(?=\S*[\d._:/#-])\S{{1,40}}|sic"
 _RAISED_BEFORE = r"(?<![\dµ])(?<!\b[A-Za-zµ])(?<!\b[A-Za-zµ]{2})"  # not in 10 m² or mc^2
@@ -63,7 +63,7 @@ class WrittenMark(NamedTuple):
     end: int
     text: str
     target: str | None  # of a Markdown link
-    is_square: bool
+    is_clear: bool  # no other use is likely: square or raised
     is_mark: bool
 
 
@@ -93,7 +93,7 @@ def find_marks(text: str) -> list[WrittenMark]:
         if is_mark and is_last:
             begin = start
         inner = normalize("NFKC", inner) if is_raised else inner
-        marks.append(WrittenMark(start, end, inner, target, is_square, is_mark))
+        marks.append(WrittenMark(start, end, inner, target, is_square or is_raised, is_mark))
     return marks[::-1]
 
 

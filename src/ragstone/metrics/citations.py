@@ -62,7 +62,8 @@ _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
 def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
     """Return the marks of a response that name contexts, in order; not code, links or `a[1]`."""
     found = list(_bracketed(response))
-    names = _Names(contexts, [part for mark in found for part in _parts(mark.text)])
+    clear = [mark.text for mark in found if mark.is_clear or mark.is_mark]
+    names = _Names(contexts, list(chain.from_iterable(map(_parts, clear))))
     read = {mark: names.sources(mark) for mark in found}
     return tuple(Mark(mark.start, mark.end, read[mark]) for mark in found if read[mark])
 
@@ -114,16 +115,18 @@ class _Names:
         whole = mark.target or mark.text
         if (whole in self._ids and not whole.isdecimal()) or (mark.target and self._like(whole)):
             return (Source(whole, self._ids.get(whole, ())),)
-        named = [] if mark.target else [self._named(part, mark.is_square) for part in _parts(whole)]
-        sure = mark.is_square or mark.is_mark
-        return tuple(chain.from_iterable(named)) if sure and all(named) else ()
+        if mark.target or not (mark.is_clear or mark.is_mark):
+            return ()
+        clear = mark.is_clear or not whole[:1].isdigit()  # (Passage 9), but not (9)
+        named = [self._named(part, clear) for part in _parts(whole)]
+        return tuple(chain.from_iterable(named)) if all(named) else ()
 
-    def _named(self, part: str, square: bool) -> list[Source]:
+    def _named(self, part: str, clear: bool) -> list[Source]:
         ids = self._ids.get(part, ())
         if part.isdecimal():
             contexts = ids if self._by_id else self._place(part) or ids
             # a larger one is more likely a year, and one in parentheses may count something
-            is_number = len(part) <= 3 and int(part) > 0 and square
+            is_number = len(part) <= 3 and int(part) > 0 and clear
             return [Source(part, contexts)] if contexts or is_number else []
         if ids or not (ends := _RANGE.fullmatch(part)):
             return [Source(part, ids)] if ids or self._like(part) or _ID.fullmatch(part) else []

@@ -9,7 +9,13 @@ from tests.cases import each_case
 
 from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.offline.judge import abstains, grade_contexts, probability, verify_claims
+from ragstone.judges.offline.judge import (
+    abstains,
+    grade_contexts,
+    probability,
+    read_weights,
+    verify_claims,
+)
 from ragstone.judges.offline.matching import Features
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
@@ -48,7 +54,11 @@ async def extract(response):
 
 def test_says_what_it_is():
     assert OfflineJudge.name == "offline"
-    assert OfflineJudge.description == "compares words, without understanding"
+    accuracy = f"{read_weights()['balanced_accuracy']:.0%}"
+    assert OfflineJudge().description == (
+        f"compares words, balanced accuracy {accuracy}; about as good as word overlap; "
+        "find rows to look at with it, do not gate releases on it"
+    )
 
 
 ANSWERED = [
@@ -543,7 +553,7 @@ async def test_data_is_not_judged_offline(context):
 @each_case(
     "context",
     [
-        "In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt does so here, too, now.",
+        "In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt is, too, now.",
         "- one lamp\n- two lamps\n- three lamps",
         '["It rains.", "It snows."]',
         "{red} is the colour",

@@ -45,7 +45,6 @@ class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer."""
 
     name = "offline"
-    description = "compares words, without understanding"
     settings = DEFAULTS
     kinds = frozenset(
         "extract_claims verify_claims grade_contexts detect_abstention find_answer".split()
@@ -54,6 +53,11 @@ class OfflineJudge(Judge):
     def __init__(self, settings: OfflineSettings = DEFAULTS) -> None:
         self.settings = settings
         self.name = settings.judge_name(type(self).name)
+        accuracy = read_weights()["balanced_accuracy"]
+        self.description = (
+            f"compares words, balanced accuracy {accuracy:.0%}; about as good as word overlap; "
+            "find rows to look at with it, do not gate releases on it"
+        )
 
     def setup(self, kind: str) -> str | None:
         del kind
@@ -205,5 +209,5 @@ def probability(features: Features, conflicts: Iterable[str]) -> float:
 
 @cache
 def read_weights() -> Mapping[str, float]:
-    """Return what `training/offline_judge` learned."""
+    """Return what `training/offline_judge` learned, and the accuracy that it measured."""
     return json.loads(words.read_file(WEIGHTS))

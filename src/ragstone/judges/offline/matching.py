@@ -143,7 +143,7 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     return Match(anywhere, *windows[shares.index(max(shares))]) if anywhere else None
 
 
-CONFLICTS = ("figure", "name", "negation", "opposite")
+CONFLICTS = ("figure", "name", "negation")
 
 
 def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
@@ -159,39 +159,26 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
     # by its beginning, because a context may have another form of it: Vietnam for Vietnamese
     if any(name[:BEGINNING] not in index.beginnings for name in claim.names - match.anywhere):
         found["name"] = ""
-    mine, denials = _negated(claim.stems, claim.language), _words_of("denials").keys()
-    sentences = [(index.stems[n], _negated(index.stems[n], claim.language)) for n in match.window]
-    for stems, theirs in sentences:
+    mine, denials = _negated(claim.stems, claim.language), _stems_of("denials")
+    for stems in [index.stems[n] for n in match.window]:
+        theirs = _negated(stems, claim.language)
         if bool(mine) != bool(theirs) and denials.isdisjoint(stems if mine else claim.stems):
             for negated in sorted((mine | theirs) & {*stems} & {*claim.stems}):
                 side = "claim" if mine else "text"
                 found["negation"] = f"only the {side} negates {claim.shown(negated)!r}"
-    if bool(mine) == any(theirs for _, theirs in sentences):
-        others = {each for stems, _ in sentences for each in stems if each not in claim.stems}
-        for each in [each for each in claim.stems if each not in match.here]:
-            if not others.isdisjoint(_words_of("opposites").get(each, ())):
-                said = claim.shown(each)
-                found["opposite"] = f"the claim says {said!r}, but the text says the opposite"
     return found
 
 
 @cache
-def _words_of(kind: str) -> Mapping[str, Set[str]]:
-    """Return the stems of a list of words, with their opposites: a list may have pairs."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for pair in words.word_lists()[kind].split():
-        one, *other = map(stem, pair.split("/"))
-        found[one].update(other)
-        for each in other:
-            found[each].add(one)
-    return found
+def _stems_of(kind: str) -> Set[str]:
+    return frozenset(map(stem, words.word_lists()[kind].split()))
 
 
 def _negated(stems: Sequence[str], language: Language) -> Set[str]:
     content = [number for number, each in enumerate(stems) if each not in language.common]
     found: set[str] = set()
     for number in [number for number, each in enumerate(stems) if each in language.negations]:
-        if _words_of("bounds").keys().isdisjoint(stems[number + 1 : number + 2]):
+        if _stems_of("bounds").isdisjoint(stems[number + 1 : number + 2]):
             after = [place for place in content if place > number][:1]
             found.update(stems[place] for place in after or content[-1:])
     return found
