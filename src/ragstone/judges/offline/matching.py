@@ -23,7 +23,7 @@ Term = str | int  # the stem of a word of a claim, or the number of one of its f
 
 
 def is_data(text: str) -> bool:
-    """Return whether a text is JSON, or mostly rows of a table: words do not show what they say."""
+    """Return whether a text is JSON, or mostly rows of a table, whose words show little."""
     if _JSON.match(text):
         return True
     lines = [line for line in text.splitlines() if line.strip()]
