@@ -69,7 +69,7 @@ class WrittenMark(NamedTuple):
 
 def find_marks(text: str) -> list[WrittenMark]:
     """Return every text in brackets, since any may be the id of a source, and what is raised."""
-    found = [*_compiled(_BRACKETS).finditer(text)] if _compiled(_SIGN).search(text) else []
+    found = list(_compiled(_BRACKETS).finditer(text))
     marks: list[WrittenMark] = []
     begin = len(text)  # of the marks at the end of the sentence
     for match in reversed(found):
@@ -99,9 +99,11 @@ def find_marks(text: str) -> list[WrittenMark]:
 
 def remove_marks(text: str) -> str:
     """Return a sentence without marks of sources, such as `— Passage 1` at its end."""
-    for mark in reversed([mark for mark in find_marks(text) if mark.is_mark]):
-        text = text[: mark.start].rstrip(" ") + text[mark.end :]
-    ending = text.rstrip(" .\n")
-    is_name = ending[-1:].isdigit() or "." in ending[-6:] or "://" in ending
-    last = _compiled(_LAST).search(text) if is_name else None
+    if _compiled(_SIGN).search(text):
+        for mark in reversed([mark for mark in find_marks(text) if mark.is_mark]):
+            text = text[: mark.start].rstrip(" ") + text[mark.end :]
+    ending = text[-200:].rstrip(" .\n")
+    if not (ending[-1:].isdigit() or "." in ending[-6:] or "://" in ending):
+        return text
+    last = _compiled(_LAST).search(text)
     return text[: last.start()] + text[last.end() :] if last else text

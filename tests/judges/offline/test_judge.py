@@ -393,7 +393,11 @@ KETTLE = (
         ("The cord can be detached.", N, "only the text negates 'detached'"),
         ("The cord cannot be detached.", S, None),
         ("It was first sold by Arvid Lund in Uppsala.", N, "no sentence covers: Lund"),
-        ("Rinse the kettle with vinegar after the first use.", S, None),  # opposites are not noticed
+        (
+            "Rinse the kettle with vinegar after the first use.",
+            S,
+            None,
+        ),  # opposites are not noticed
         ("The lid closes when the button is pressed.", S, None),  # opposites are not noticed
         ("Birdsong plays at sunrise.", N, "no sentence covers: "),
     ],

@@ -17,15 +17,15 @@ BEST = 5  # sentences that are compared in whole
 MAX_CLAIM, MAX_FIGURES = 4000, 40  # characters and figures of a claim that are read
 FIGURE_WEIGHT, NAME_WEIGHT, FUNCTION_WEIGHT = 1.2, 1.3, 0.3
 DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
-_JSON = re.compile(r"\s*[\[{]+\s*([\"'])[^\"'\n]{1,80}\1\s*:")
+_JSON = re.compile(r"\s*+[\[{][\s\[{]*+([\"'])[^\"'\n]{1,80}\1\s*:")
 
 Term = str | int  # the stem of a word of a claim, or the number of one of its figures
 
 
 def is_data(text: str) -> bool:
     """Return whether a text is JSON, or mostly rows of a table, whose words show little."""
-    if _JSON.match(text):
-        return True
+    if text.count("\n") < 2 or _JSON.match(text):
+        return bool(_JSON.match(text))
     lines = [line for line in text.splitlines() if line.strip()]
     cells = [max(map(line.count, "|,;\t")) for line in lines if not line.endswith(".")]
     most = max(cells, key=cells.count, default=0)  # as many cells in most lines
