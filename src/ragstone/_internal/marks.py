@@ -1,4 +1,4 @@
-"""Marks of sources in a text: `[1]`, `(Source: manual.pdf, p. 3)`, `【1†source】`, `¹` and others.
+"""Marks and mentions of sources: `[1]`, `(Source: a.pdf, p. 3)`, `¹`, `According to Passage 2,`.
 
 What may also be content, such as `(1)`, is a mark only at the end of a sentence.
 """
@@ -51,6 +51,31 @@ _SIGN = r"[\[(（［【{<^¹²³⁰⁴-⁹]"  # the other patterns are slow, and
 _END = r"[\s*_\"'”’»]*(?:[.!?…。！？।]|\n|\Z)"
 
 
+_SIGNS = (  # every mention in ASCII has one of these
+    "passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
+    "result fuente pasaje fragmento fonti fonte bran trecho"
+).split()
+_GIVEN = (
+    "provided|given|retrieved|supplied|above|bereitgestellten|gegebenen|angegebenen|fournie?s?|"
+    r"donnés?|proporcionad[oa]s?|fornecid[oa]s?|fornit[oie]|предоставленн\w+|दिए गए"
+)
+_NUMBERS = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
+_NAMED = (
+    r"(?:(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
+    rf"(?:(?:{_GIVEN})\s(?:{NOUNS})(?:{_NUMBERS})?|(?:{NOUNS})(?:{_NUMBERS}|\s(?:{_GIVEN})))"
+    r"|(?:the|dem|le|el|o|il)\s(?:kontext|context[eo]?|contesto))"
+)
+_PHRASES = (
+    rf"[(（](?:see )?{_NAMED}[)）]|(?:according to|(?:as )?(?:based|described|mentioned|noted|"
+    r"shown|stated) (?:on|in|by)|as per|laut|gemäß|nach|basierend auf|selon|d['’]après|según|"
+    r"segundo|secondo|согласно|de acuerdo con|de acordo com|d[ei] accordo con|en base a|con base en|"
+    rf"com base em) {_NAMED},?|{_NAMED} (?:(?:also )?(?:states?|says?|mentions?|notes?|explains?|"
+    r"describes?|indicates?|shows?|suggests?) that|(?:के अनुसार|में कहा गया है कि),?)|(?:根据|根據|"
+    r"依据)(?:所?提供的|给定的)?(?:上下文|文档|文件|资料|段落|来源)\s*\d*[，,]?"
+)
+_MENTIONS = rf"\A[\s*_]*(?:{NOUNS}){_NUMBERS}[\s*_]*:|(?<!\w)(?:{_PHRASES})(?:(?<=\W)|(?!\w))"
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
@@ -97,13 +122,16 @@ def find_marks(text: str) -> list[WrittenMark]:
     return marks[::-1]
 
 
-def remove_marks(text: str) -> str:
-    """Return a sentence without marks of sources, such as `— Passage 1` at its end."""
+def remove_mentions(text: str) -> str:
+    """Return a sentence without marks and mentions of sources."""
     if _compiled(_SIGN).search(text):
         for mark in reversed([mark for mark in find_marks(text) if mark.is_mark]):
             text = text[: mark.start].rstrip(" ") + text[mark.end :]
     ending = text[-200:].rstrip(" .\n")
-    if not (ending[-1:].isdigit() or "." in ending[-6:] or "://" in ending):
+    is_name = ending[-1:].isdigit() or "." in ending[-6:] or "://" in ending
+    if is_name and (last := _compiled(_LAST).search(text)):
+        text = text[: last.start()] + text[last.end() :]
+    lower = text.lower()  # the pattern is slow, and most texts mention none
+    if lower.isascii() and not any(sign in lower for sign in _SIGNS):
         return text
-    last = _compiled(_LAST).search(text)
-    return text[: last.start()] + text[last.end() :] if last else text
+    return _compiled(_MENTIONS).sub("", text)

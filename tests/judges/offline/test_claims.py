@@ -2,8 +2,8 @@ import re
 
 from tests.cases import each_case
 
-from ragstone._internal.marks import NOUNS
-from ragstone.judges.offline.claims import extract_claims, remove_mentions
+from ragstone._internal.marks import NOUNS, remove_mentions
+from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.judge import verify_claims
 from ragstone.types.claim import Label
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence, Set
 
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import Sentence
 from ragstone.judges.offline import words
-from ragstone.judges.offline.claims import extract_claims, remove_mentions
+from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.figures import find_figures, read_number
 
 FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim

@@ -7,16 +7,12 @@ state nothing; a sentence with a figure always does.
 import re
 from functools import cache
 
-from ragstone._internal.marks import NOUNS, remove_marks
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import Sentence, split_sentences
 from ragstone.judges.offline import words
 from ragstone.types.claim import Claim
 
 MAX_OPENING = 400
-_SIGNS = (  # every mention in ASCII has one of these
-    "passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
-    "result fuente pasaje fragmento fonti fonte bran trecho"
-).split()
 _DIGIT = re.compile(r"(?<!\[)(?<!\[\d)(?<!\[\d\d)\d")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\ufeff]")
 _COMMAS = str.maketrans("", "", ",、،")
@@ -53,32 +49,6 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
             key = " ".join(text.casefold().split())
             claims.setdefault(key, Claim(text=text, span=(start, end)))
     return tuple(claims.values())
-
-
-@cache
-def _mentions() -> re.Pattern[str]:
-    lists = words.word_lists()
-    nouns, given = NOUNS, "|".join(lists["source_given"])
-    numbers = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
-    named = (
-        r"(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
-        rf"(?:(?:{given})\s(?:{nouns})(?:{numbers})?|(?:{nouns})(?:{numbers}|\s(?:{given})))"
-        r"|(?:the|dem|le|el|o|il)\s(?:kontext|context[eo]?|contesto)"
-    )
-    phrases = "|".join(lists["source_mentions"]).replace("SOURCE", f"(?:{named})")
-    return re.compile(
-        rf"\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
-        re.IGNORECASE,
-    )
-
-
-def remove_mentions(text: str) -> str:
-    """Return a sentence without marks and mentions of sources."""
-    text = remove_marks(text)
-    lower = text.lower()  # the pattern is slow, and most texts mention none
-    if lower.isascii() and not any(sign in lower for sign in _SIGNS):
-        return text
-    return _mentions().sub("", text)
 
 
 @cache

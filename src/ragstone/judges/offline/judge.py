@@ -9,12 +9,13 @@ from typing import Annotated, ClassVar, TypeVar, cast
 
 from pydantic import Field
 
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import matching, words
-from ragstone.judges.offline.claims import extract_claims, is_refusal, remove_mentions
+from ragstone.judges.offline.claims import extract_claims, is_refusal
 from ragstone.judges.offline.matching import ClaimText, ContextIndex, Features, Match, is_data
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types import questions
