@@ -70,7 +70,8 @@ _PHRASES = (
     r"shown|stated) (?:on|in|by)|as per|laut|gemäß|nach|basierend auf|selon|d['’]après|según|"
     r"segundo|secondo|согласно|de acuerdo con|de acordo com|d[ei] accordo con|en base a|"
     rf"con base en|com base em) {_NAMED},?|{_NAMED} (?:(?:also )?(?:states?|sa(?:y|ys)|"
-    r"mentions?|notes?|explains?|describes?|indicates?|shows?|suggests?) that|(?:के अनुसार|में कहा गया है कि),?)|"
+    r"mentions?|notes?|explains?|describes?|indicates?|shows?|suggests?) that|"
+    r"(?:के अनुसार|में कहा गया है कि),?)|"
     r"(?:根据|根據|依据)(?:所?提供的|给定的)?(?:上下文|文档|文件|资料|段落|来源)\s*\d*[，,]?"
 )
 _MENTIONS = rf"\A[\s*_]*(?:{NOUNS}){_NUMBERS}[\s*_]*:|(?<!\w)(?:{_PHRASES})(?:(?<=\W)|(?!\w))"
