@@ -5,12 +5,12 @@ python benchmarks/offline_judge.py DIR
 The installed weights were trained on some of these rows; training/offline_judge/MODEL_CARD.md has
 the figures for sources left out of training.
 
-DIR has *.jsonl.gz files with a row per line: `contexts` (texts), `response` (one claim or more),
-`label` (SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO or NOT_SUPPORTED) and `split`. A row is supported
-if all its claims are; its confidence is that of its least supported claim. Prints for each source
-balanced accuracy (supported or not) and AUC; a coin flip has 0.50 in both. Then the time to import
-the judge after NumPy and pydantic, and claims per second of processor time with three contexts of
-100 words, by the number of claims per question.
+DIR has a MANIFEST.json and a *.jsonl.gz file per source, with a row per line: `contexts` (texts),
+`response` (one claim or more), `label` (SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO or NOT_SUPPORTED)
+and `split`. A row is supported if all its claims are; its confidence is that of its least supported
+claim. Prints for each source balanced accuracy (supported or not) and AUC; a coin flip has 0.50 in
+both. Then the time to import the judge after NumPy and pydantic, and claims per second of processor
+time with three contexts of 100 words, by the number of claims per question.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.offline.matching import is_data
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 
@@ -38,6 +39,7 @@ def rows(path: Path) -> list[dict[str, object]]:
     """Return at most ROWS rows of a source, from its dev split if that is large enough."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         found = [json.loads(line) for line in file]
+    found = [row for row in found if not any(map(is_data, row["contexts"]))]  # not judged
     dev = [row for row in found if row["split"] == "dev"]
     chosen = dev if len(dev) >= FEWEST else found
     return random.Random(7).sample(chosen, min(ROWS, len(chosen)))
@@ -140,10 +142,12 @@ def import_time() -> float:
 
 def main() -> None:
     """Print a line per source, and a line per number of claims."""
-    paths = sorted(Path(sys.argv[1]).glob("*.jsonl.gz"))
+    folder = Path(sys.argv[1])
+    manifest = json.loads((folder / "MANIFEST.json").read_text("utf-8"))
+    paths = [folder / f"{source}.jsonl.gz" for source in sorted(manifest)]
     for path in paths:
         accuracy, area = figures(path)
-        print(f"{path.name.partition('.')[0]:16} {accuracy:.2f} {area:.2f}")
+        print(f"{path.name.partition('.')[0]:16} {accuracy:.3f} {area:.3f}")
     print(f"import of the judge: {1000 * import_time():.0f} ms")
     source = next(path for path in paths if "factcheck" in path.name)
     for at_once in (1, 5, 20):

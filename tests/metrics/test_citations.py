@@ -47,6 +47,20 @@ def numbers(response: str, contexts: tuple[Context, ...] = THREE) -> list[tuple[
         ("它是蓝色的[1]。", [(0,)]),
         ("它是蓝色的【1、３】。", [(0,), (2,)]),
         ("It is blue [see [2]].", [(1,)]),
+        ("It is blue［1］.", [(0,)]),
+        ("它是蓝色的［2］。", [(1,)]),
+        ("It is blue【1†source】.", [(0,)]),
+        ("It is blue¹.", [(0,)]),
+        ("It is blue.²", [(1,)]),
+        ("It is blue^3.", [(2,)]),
+        ("It is blue⁹.", [()]),
+        ("Mix (5) parts. It is blue (Passage 9).", [()]),
+        ("It is blue<sup>3</sup>.", [(2,)]),
+        ("It is blue (Passage 2) and red.", [(1,)]),
+        ("It is blue (2).", [(1,)]),
+        ("It is blue [Source 1, p. 7].", [(0,)]),
+        ("It is blue [d9].", [()]),
+        ("It is blue [1, d9].", [(0,), ()]),
     ],
 )
 def test_marks_are_found(response: str, contexts: list[tuple[int, ...]]) -> None:
@@ -71,6 +85,8 @@ def test_what_names_no_context_is_kept_as_such(response: str, names: list[str]) 
     "response",
     [
         "See [the page](http://x.y) and [1](http://x.y) and ![1](x.png).",
+        "It is 10 m² (1) long, or mc^2 (see below), [link] [citation needed].",
+        "It is blue (7). It has one part (p. 3). Mix (2) parts.",
         "[1]: http://x.y",
         "Write `a [1]` or ``b ` [1]``.",
         "```python\nrow [1]\n```",
@@ -78,7 +94,7 @@ def test_what_names_no_context_is_kept_as_such(response: str, names: list[str]) 
         "Set a[1] or x[1][2] to 5.",
         "Set my_list[1], $rows[2], userList[3].",
         "rows[1] = 5 and rows[2]+=1 and rows[3].name",
-        "It is [sic] blue [doc-9].",
+        "It is [sic] blue.",
         "In [2019], between [0, 1], [0], [1.5], [-1], [], [ ], [1,].",
         "[ ] to do, [x] done",
         "[1\n]",
@@ -99,13 +115,28 @@ def test_code_ends_where_it_ends() -> None:
         ("Blue [doc-7].", [(0, 2)]),
         ("Blue [guide, part 2].", [(1,)]),
         ("Blue [doc-7, 2].", [(0, 2), (1,)]),
-        ("Blue [Doc-7].", []),
+        ("Blue [Doc-7].", [()]),
+        ("Blue [doc-9].", [()]),
+        ("Blue [doc-7, doc-9].", [(0, 2), ()]),
+        ("Blue (doc-7).", [(0, 2)]),
+        ("蓝色（doc-7）。", [(0, 2)]),
+        ("Blue 【2†doc-7】.", [(1,)]),
+        ("Blue [here](doc-7).", [(0, 2)]),
+        ("Blue [here](doc-9).", [()]),
+        ("Blue [here](http://x.y).", []),
+        ("Blue [sic] [link] [note].", []),
     ],
 )
 def test_an_id_names_every_context_that_has_it(
     response: str, contexts: list[tuple[int, ...]]
 ) -> None:
     assert numbers(response, NAMED) == contexts
+
+
+def test_a_link_to_the_address_of_a_source_is_a_citation() -> None:
+    pages = (Context(text="t", id="https://x.y/a"), Context(text="t", id="https://x.y/b"))
+    response = "Blue [the page](https://x.y/b). Red [1](https://x.y/c). See (https://x.y/a)."
+    assert numbers(response, pages) == [(1,), (), (0,)]
 
 
 def test_a_number_is_a_place_unless_it_can_only_be_an_id() -> None:

@@ -21,7 +21,14 @@ from training.offline_judge.export import written
 from training.offline_judge.fitting import fit
 from training.offline_judge.rows import DataChangedError, read_rows
 from training.offline_judge.table import Table, make_table
-from training.offline_judge.trials import ablations, leave_one_out, on_dev, reasons, thresholds
+from training.offline_judge.trials import (
+    ablations,
+    leave_one_out,
+    mean_accuracy,
+    on_dev,
+    reasons,
+    thresholds,
+)
 
 ROOT = Path(__file__).parents[2]
 WEIGHTS = ROOT / "src/ragstone/judges/offline/weights.json"
@@ -47,15 +54,18 @@ def main() -> None:
             table.save(given.table)
     print(f"{len(rows)} rows, {len(table.row)} claims", flush=True)
     weights = fit(range(len(rows)), rows, table)
+    left_out = list(leave_one_out(rows, table))
+    accuracy = mean_accuracy(left_out)
     card = write_card(
         weights,
-        list(leave_one_out(rows, table)),
+        accuracy,
+        left_out,
         list(on_dev(rows, table)),
         list(ablations(rows, table)),
         list(thresholds(rows, table)),
         list(reasons(rows, table)),
     )
-    for path, text in ((WEIGHTS, written(weights)), (CARD, card)):
+    for path, text in ((WEIGHTS, written(weights, accuracy)), (CARD, card)):
         place = given.out / path.name if given.out else path
         place.write_text(text, "utf-8")
         print(f"wrote {place}")

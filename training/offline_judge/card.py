@@ -16,6 +16,7 @@ HEAD = Path(__file__).with_name("card_head.md")
 
 def write_card(
     weights: Weights,
+    accuracy: float,
     left_out: Sequence[Trial],
     dev: Sequence[Trial],
     without: Sequence[tuple[str, dict[str, list[float]]]],
@@ -35,6 +36,7 @@ def write_card(
         offset=weights.offset,
         most=MAX_FACTOR,
         samples=SAMPLES,
+        accuracy=accuracy,
     )
     nearest = [trial.given for trial in left_out if trial.name in LEARNED]
     return "\n".join(
@@ -87,7 +89,6 @@ _KINDS: Mapping[str, str] = {
     "figure": "a figure in digits or with a unit that no sentence about the subject states",
     "name": "a name whose first four letters no word of the contexts has",
     "negation": "a word negated on one side only",
-    "opposite": "an opposite in its place",
 }
 
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from training.offline_judge.fitting import Weights
 
 
-def written(weights: Weights) -> str:
-    """Return weights as the text of their file."""
+def written(weights: Weights, accuracy: float) -> str:
+    """Return weights, and the mean balanced accuracy that the judge shows, as their file's text."""
     found = asdict(weights)
-    return json.dumps({"offset": weights.offset, **found["features"], **found["factors"]}) + "\n"
+    fitted = {"offset": weights.offset, **found["features"], **found["factors"]}
+    return json.dumps({**fitted, "balanced_accuracy": round(accuracy, 3)}) + "\n"

@@ -16,6 +16,8 @@ from training.offline_judge.rows import read_rows
 
 FILE = Path(__file__).parents[2] / "src/ragstone/judges/offline/rarity.txt"
 FEWEST = 6
+STEPS = 20
+"""The number of different weights; more make no judge better."""
 
 
 def rarity(folder: Path) -> str:
@@ -30,7 +32,8 @@ def rarity(folder: Path) -> str:
     lines: defaultdict[float, list[str]] = defaultdict(list)
     for each, count in counts.items():
         if count >= FEWEST and not each.isdigit():
-            lines[round(log(total / count) / log(total / FEWEST), 2)].append(each)
+            weight = log(total / count) / log(total / FEWEST)
+            lines[round(weight * STEPS) / STEPS].append(each)
     return "".join(f"{weight} {' '.join(sorted(lines[weight]))}\n" for weight in sorted(lines))
 
 

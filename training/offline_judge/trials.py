@@ -56,6 +56,12 @@ def leave_one_out(rows: Sequence[Row], table: Table) -> Iterator[Trial]:
         yield from _trials(parts, others, inside, rows, table)
 
 
+def mean_accuracy(trials: Sequence[Trial]) -> float:
+    """Return the mean balanced accuracy of the judge over whole sources."""
+    whole = [trial.figures[TRAINED] for trial in trials if "," not in trial.name]
+    return float(np.mean([figures["balanced accuracy"].value for figures in whole]))
+
+
 def on_dev(rows: Sequence[Row], table: Table) -> Iterator[Trial]:
     """Yield a trial a source with dev rows: trained on the training rows of all sources."""
     training = [number for number, row in enumerate(rows) if row.split == "train"]
@@ -98,7 +104,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "figures": ("figure",),
     "names": ("name",),
     "negation": ("negation",),
-    "opposites": ("opposite",),
     "all conflicts": CONFLICTS,
 }
 """Groups of features and conflicts that are removed for an ablation."""

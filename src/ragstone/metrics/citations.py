@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 from pydantic.dataclasses import dataclass
 
 from ragstone._internal.fields import Span
+from ragstone._internal.marks import ID, NOUNS, ORIGIN, PAGE, WrittenMark, find_marks
 from ragstone._internal.sentences import find_quote, split_sentences
 from ragstone.metrics import claim_checks
 from ragstone.metrics.registry import register
@@ -37,18 +38,15 @@ class Cited(NamedTuple):
     sources: tuple[Source, ...]  # that it cites, each once
 
 
-_MARK = re.compile(
-    r"""(?m)(?P<definition>^[ ]{0,3}\[[^\[\]\n]{1,200}\]:)
-    |\[(?P<square>[^\[\]\n]{1,200})\](?!\()
-    |【(?P<lens>[^【】\n]{1,200})】""",
-    re.VERBOSE,
-)
-_PART = re.compile(r"[,;，、；]")
+_DEFINITION = re.compile(r"(?m)^[ ]{0,3}\[[^\[\]\n]{1,200}\]:")
+_PART = re.compile(r"[,;，、；&]")
 _RANGE = re.compile(r"(\d{1,3})\s?[-–—]\s?(\d{1,3})")
 _WORDED = re.compile(
-    r"(?:source|doc(?:ument)?|context|passage|ref(?:erence)?|quelle|fuente)\.?\s?[#:]?\s?(\d{1,3})",
-    re.IGNORECASE,
+    rf"(?:doc|{ORIGIN}|{NOUNS})(?:[\s.:：#]+|(?<![a-z])(?=\d))(\S.*)", re.IGNORECASE
 )
+_SAYS = re.compile(rf"\^|†.*|{PAGE}", re.IGNORECASE)  # beside the name of a source
+_ID = re.compile(ID, re.IGNORECASE)
+_LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 # code is between runs of as many backticks; an unclosed run of three or more extends to the end,
 # shorter ones end at a blank line
 _CODE = re.compile(
@@ -64,10 +62,10 @@ _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
 def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
     """Return the marks of a response that name contexts, in order; not code, links or `a[1]`."""
     found = list(_bracketed(response))
-    inner = {text for _, _, text in found}
-    names = _Names(contexts, [part for text in inner for part in _parts(text)])
-    read = {text: names.sources(text) for text in inner}
-    return tuple(Mark(start, end, read[text]) for start, end, text in found if read[text])
+    clear = [mark.text for mark in found if mark.is_clear or mark.is_mark]
+    names = _Names(contexts, list(chain.from_iterable(map(_parts, clear))))
+    read = {mark: names.sources(mark) for mark in found}
+    return tuple(Mark(mark.start, mark.end, read[mark]) for mark in found if read[mark])
 
 
 def cited_sentences(
@@ -106,56 +104,78 @@ class _Names:
         for number, context in enumerate(contexts):
             if context.id is not None:
                 self._ids[context.id] = (*self._ids.get(context.id, ()), number)
+        self._shapes = set(map(_shape, self._ids)) - {""}
         numbers = {part for part in parts if part.isdecimal()}
         named = {part for part in numbers if part in self._ids or len(part) <= 3}
         # if some number is not a position and all are ids, all are read as ids
         self._by_id = named <= self._ids.keys() and not all(map(self._place, named))
 
-    def sources(self, text: str) -> tuple[Source, ...]:
-        whole = text.strip()
-        if whole in self._ids and not whole.isdecimal():
-            return (Source(whole, self._ids[whole]),)
-        named = [self._named(part) for part in _parts(text)]
+    def sources(self, mark: WrittenMark) -> tuple[Source, ...]:
+        """Return what a mark names; an id that no context has is a source without contexts."""
+        whole = mark.target or mark.text
+        if (whole in self._ids and not whole.isdecimal()) or (mark.target and self._like(whole)):
+            return (Source(whole, self._ids.get(whole, ())),)
+        if mark.target or not (mark.is_clear or mark.is_mark):
+            return ()
+        clear = mark.is_clear or not whole[:1].isdigit()  # (Passage 9), but not (9)
+        named = [self._named(part, clear) for part in _parts(whole)]
         return tuple(chain.from_iterable(named)) if all(named) else ()
 
-    def _named(self, part: str) -> list[Source]:
+    def _named(self, part: str, clear: bool) -> list[Source]:
         ids = self._ids.get(part, ())
         if part.isdecimal():
             contexts = ids if self._by_id else self._place(part) or ids
-            is_number = len(part) <= 3 and int(part) > 0  # a larger one is more likely a year
+            # a larger one is more likely a year, and one in parentheses may count something
+            is_number = len(part) <= 3 and int(part) > 0 and clear
             return [Source(part, contexts)] if contexts or is_number else []
         if ids or not (ends := _RANGE.fullmatch(part)):
-            return [Source(part, ids)] if ids else []
+            return [Source(part, ids)] if ids or self._like(part) or _ID.fullmatch(part) else []
         first, last = int(ends[1]), int(ends[2])
         if 1 <= first <= last <= self._count:
             return [Source(str(number), (number - 1,)) for number in range(first, last + 1)]
         return [Source(part, ())] if first else []
 
+    def _like(self, name: str) -> bool:
+        return _shape(name) in self._shapes
+
     def _place(self, part: str) -> tuple[int, ...]:
         return (int(part) - 1,) if 1 <= int(part) <= self._count else ()
 
 
+def _shape(name: str) -> str:
+    """Return the form of an id; "" for one of letters only, which any word may be."""
+    if "://" in name:
+        return "://"
+    shape = _LETTERS.sub("a", _DIGITS.sub("9", name))
+    return "" if shape.replace(" ", "").isalpha() or shape == "9" else shape
+
+
 def _parts(text: str) -> list[str]:
-    parts = [part.strip().removeprefix("^") for part in _PART.split(text)]
-    return [number[1] if (number := _WORDED.fullmatch(part)) else part for part in parts]
+    found: list[str] = []
+    for part in _PART.split(text):
+        name = _SAYS.sub("", part).strip()
+        if name or not part.strip():
+            found.append(word[1] if (word := _WORDED.fullmatch(name)) else name)
+    return found
 
 
-def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
-    code = [match.span() for match in _CODE.finditer(response)]
-    begins = [start for start, _ in code]
+def _bracketed(response: str) -> Iterator[WrittenMark]:
+    skipped = [match.span() for match in _CODE.finditer(response)]
+    skipped = sorted([*skipped, *(match.span() for match in _DEFINITION.finditer(response))])
+    begins = [start for start, _ in skipped]
     index = -1  # where the last index ended: a[1][2]
-    for match in _MARK.finditer(response):
-        start, end = match.span()
+    for mark in find_marks(response):
+        start, end = mark.start, mark.end
         at = bisect_right(begins, start) - 1
-        if match["definition"] or (at >= 0 and start < code[at][1]):
+        if (at >= 0 and start < skipped[at][1]) or response[start - 1 : start] == "!":
             continue
-        if match["square"]:
+        if response[start] == "[" and not mark.target:
             word = _WORD_BEFORE.search(response[max(0, start - 40) : start])
             named = word and (_VARIABLE.fullmatch(word[0]) or _USED.match(response, end))
             if start == index or named:
                 index = end
                 continue
-        yield start, end, match["square"] or match["lens"]
+        yield mark
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:

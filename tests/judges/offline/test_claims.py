@@ -2,9 +2,9 @@ import re
 
 from tests.cases import each_case
 
-from ragstone.judges.offline.claims import extract_claims, remove_mentions
+from ragstone._internal.marks import NOUNS, remove_mentions
+from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.judge import verify_claims
-from ragstone.judges.offline.words import word_lists
 from ragstone.types.claim import Label
 
 
@@ -55,6 +55,10 @@ def texts(response):
         "لا أعرف.",
         "मुझे नहीं पता।",
         "ฉันไม่ทราบ",
+        "好的。",
+        "谢谢！",
+        "はい。",
+        "总结",
     ],
 )
 def test_chatter_is_no_claim(response):
@@ -81,6 +85,10 @@ def test_chatter_is_no_claim(response):
         "بطارية الهاتف ثابتة.",
         "बैटरी नहीं हटाई जा सकती।",
         "แบตเตอรี่ถอดไม่ได้",
+        "红色。",
+        "赤い。",
+        "免费。",
+        "फ्री है।",
     ],
 )
 def test_a_statement_is_a_claim(response):
@@ -202,6 +210,28 @@ def test_mentions_of_sources_do_not_count_as_words_or_figures(claim):
     assert verdict.label is Label.SUPPORTED
 
 
+MARKS = (
+    "(1)|［1］|（1）|{1}|<1>|^1|<sup>1</sup>|<cite>1</cite>|(Source: doc1)|(Smith, 2020)|[p. 3]|"
+    "[Source: manual.pdf, p. 3]|— Passage 1|(page 3)|（来源1）|[d1, d9]|【1†source】|¹|[1][2]|(d1)|"
+    "(Smith et al., 2020)|(see Document 2)|[guide]|[doc-7]|(1)(2)|[^1]|[https://x.org/a]"
+).split("|")
+
+
+@each_case("mark", [*MARKS, "Source: Passage 1"])
+@each_case("form", ["The kettle boils milk {}.", "The kettle boils milk. {}", "壶是红色的。{}"])
+def test_a_copied_sentence_with_a_mark_is_supported(mark, form):
+    if mark.startswith("Source") and form.endswith("{}."):
+        return  # a label begins a sentence
+    claims = texts(form.format(mark))
+    verdicts = verify_claims(claims, [form.replace("{}", "").replace(" .", ".").strip()])
+    assert [verdict.label for verdict in verdicts] == [Label.SUPPORTED]
+
+
+@each_case("mark", MARKS)
+def test_a_refusal_with_a_mark_is_no_claim(mark):
+    assert texts(f"I don't know {mark}.") == []
+
+
 @each_case(
     ("claim", "rest"),
     [
@@ -225,6 +255,12 @@ def test_mentions_are_removed_in_other_languages(claim, rest):
         "The river has its source 3 km from Graz.",
         "According to the mayor, 5 people were hurt.",
         "The hall is 10 m² (100 square feet).",
+        "The hall is 10 m².",
+        "Press (1) to open the lid.",
+        "It is for the disease (COVID-19).",
+        "The war (1914) was long.",
+        "He won it (5 of 7).",
+        "Take the [red] lid off.",
     ],
 )
 def test_other_uses_of_these_words_stay(claim):
@@ -232,7 +268,7 @@ def test_other_uses_of_these_words_stay(claim):
 
 
 def test_every_noun_of_a_source_is_a_mention() -> None:
-    for pattern in "|".join(word_lists()["source_nouns"]).split("|"):
+    for pattern in NOUNS.split("|"):
         noun = re.sub(r".\?|\\w\*", "", pattern)
         assert remove_mentions(f"The provided {noun} states that it is red") == " it is red", noun
 

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.cases import each_case
 
-from ragstone.errors import QuestionNotSupportedError
+from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.offline.judge import abstains, grade_contexts, probability, verify_claims
+from ragstone.judges.offline.judge import (
+    abstains,
+    grade_contexts,
+    probability,
+    read_weights,
+    verify_claims,
+)
 from ragstone.judges.offline.matching import Features
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
@@ -48,7 +54,11 @@ async def extract(response):
 
 def test_says_what_it_is():
     assert OfflineJudge.name == "offline"
-    assert OfflineJudge.description == "compares words, without understanding"
+    accuracy = f"{read_weights()['balanced_accuracy']:.0%}"
+    assert OfflineJudge().description == (
+        f"compares words, balanced accuracy {accuracy}; about as good as word overlap; "
+        "find rows to look at with it, do not gate releases on it"
+    )
 
 
 ANSWERED = [
@@ -385,14 +395,10 @@ KETTLE = (
         ("It was first sold by Arvid Lund in Uppsala.", N, "no sentence covers: Lund"),
         (
             "Rinse the kettle with vinegar after the first use.",
-            N,
-            "the claim says 'after', but the text says the opposite",
-        ),
-        (
-            "The lid closes when the button is pressed.",
-            N,
-            "says 'closes', but the text says the opposite",
-        ),
+            S,
+            None,
+        ),  # opposites are not noticed
+        ("The lid closes when the button is pressed.", S, None),  # opposites are not noticed
         ("Birdsong plays at sunrise.", N, "no sentence covers: "),
     ],
 )
@@ -525,17 +531,29 @@ def test_new_weights_are_another_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OfflineJudge().identity("verify_claims") is None  # no reply is cached
 
 
-JSON = '{"name": "Bo", "OutdoorSeating": false, "GoodForKids": true, "hours": {"Monday": "9:0"}}'
+@each_case(
+    "context",
+    [
+        '{"name": "Bo", "OutdoorSeating": false, "hours": {"Monday": "9:0"}}',
+        '[{"name": "Bo"}]',
+        "name,role,office\nIda,engineer,Oslo\nTom,designer,Rome",
+        "| Day | Open |\n|---|---|\n| Monday | 9:00 |",
+    ],
+)
+async def test_data_is_not_judged_offline(context):
+    with pytest.raises(JudgeError, match="not judged offline: JSON or a table is in the context"):
+        await verify(["It offers outdoor seating."], [context])
+    assert await verify(["It opens."], [context, "It opens at nine."])
 
 
 @each_case(
-    ("claim", "quote"),
+    "context",
     [
-        ("It is good for kids.", '"GoodForKids": true'),
-        ("On Monday, it opens at 9.", '"Monday": "9:0"'),
-        ("It offers outdoor seating.", None),
+        "In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt is, too, now.",
+        "- one lamp\n- two lamps\n- three lamps",
+        '["It rains.", "It snows."]',
+        "{red} is the colour",
     ],
 )
-def test_a_fact_of_json_is_a_sentence_unless_it_is_false(claim, quote):
-    (verdict,) = verify_claims([claim], [JSON])
-    assert [each.quote for each in verdict.evidence] == ([quote] if quote else [])
+async def test_prose_and_lists_are_judged(context):
+    assert await verify(["It rains."], [context])

@@ -1,26 +1,25 @@
 """Whether a list of claims fits its response: what it leaves out, and what it adds."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import Sentence
 from ragstone.judges.offline import words
-from ragstone.judges.offline.claims import extract_claims, remove_mentions
-from ragstone.judges.offline.figures import find_figures
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.offline.figures import find_figures, read_number
 
 FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
 LEAST = 0.5  # share of a sentence's content words that its claims have
 LEAST_OF_SUMMARY = 0.25  # of a sentence that most likely repeats others
 MOST_NEW = 0.5  # share of a claim's content words that may be new, in other forms or of the judge
-SMALL = ("0", "1", "2")  # numbers that are also written as none, a, both or twice
+SMALL = (0.0, 1.0, 2.0)  # numbers that are also written as none, a, both or twice
 SHORTEST = 4  # letters of a content word
 BEGINNING = {"Hangul": 2, "other": 6}  # letters in which forms of a word agree
 MOST_SPELLED = 4000  # characters from which the language is guessed
-LARGE = 1e15  # figures from which on floats are not exact
 
 # whole numbers with decimals and thousands, such as 1,149.50
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,]\d+)*")
-_SIGNS = re.compile(r"[^\d]")
 _YEARS = re.compile(r"\b(\d\d)\d\d[-–/](\d\d)\b")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _SUMMARY = re.compile(
@@ -62,30 +61,16 @@ def _beginning(form: str) -> str:
     return words.stem(form)[:letters]
 
 
-def _numbers(text: str) -> list[set[str]]:
-    """Return how each number may be meant: `1,149` is 1149 or 1.149."""
-    found: list[set[str]] = []
-    for number in _NUMBER.findall(text):
-        parts = _SIGNS.split(number)
-        thousands = {"".join(parts)} if all(len(part) == 3 for part in parts[1:]) else set[str]()
-        found.append(thousands | {".".join(parts)})
-    return found
+def _numbers(text: str) -> list[Set[float]]:
+    return [read_number(number) for number in _NUMBER.findall(text)]
 
 
-def _spelled(text: str) -> set[str] | None:
-    """Return the whole numbers of an English text, some in words; None for other languages."""
+def _is_new(number: Set[float], text: str) -> bool:
+    """Return whether no number in words is meant; any small one may be in other languages."""
     forms = words.split_forms(text[:MOST_SPELLED])
     if words.guess_language(text, forms).name != "en":
-        return None
-    values = [value for figure in find_figures(text) for value in figure.numbers]
-    return {str(round(value)) for value in values if abs(value) < LARGE}
-
-
-def _is_new(number: set[str], text: str) -> bool:
-    spelled = _spelled(text)
-    if spelled is None:
-        return max(map(len, number)) > 2
-    return number.isdisjoint(spelled)
+        return max(number) >= 100
+    return not any(number & figure.numbers for figure in find_figures(text))
 
 
 def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
@@ -108,8 +93,8 @@ def invented(claims: Iterable[str], *sources: str) -> str | None:
     """Return the first claim with a number or mostly words that are in none of the sources."""
     text = " ".join(sources)
     content, forms = _content(text), set(words.split_forms(text))
-    periods = (century + year for century, year in _YEARS.findall(text))
-    numbers = set[str]().union(SMALL, periods, *_numbers(text))
+    periods = [float(century + year) for century, year in _YEARS.findall(text)]
+    numbers = {*SMALL, *periods}.union(*_numbers(text))
     for claim in claims:
         new = [number for number in _numbers(claim) if number.isdisjoint(numbers)]
         if any(all(_is_new(number, source) for source in sources) for number in new):

@@ -7,16 +7,12 @@ state nothing; a sentence with a figure always does.
 import re
 from functools import cache
 
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import Sentence, split_sentences
 from ragstone.judges.offline import words
 from ragstone.types.claim import Claim
 
 MAX_OPENING = 400
-_CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"  # [doc-7]
-_SIGNS = (  # every mention in ASCII has one of these
-    "[ ( passag cont kont dokument document quelle source abschnitt excerpt extrait snippet chunk "
-    "result fuente pasaje fragmento fonti fonte bran trecho"
-).split()
 _DIGIT = re.compile(r"(?<!\[)(?<!\[\d)(?<!\[\d\d)\d")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\ufeff]")
 _COMMAS = str.maketrans("", "", ",、،")
@@ -56,35 +52,10 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 
 
 @cache
-def _mentions() -> re.Pattern[str]:
-    lists = words.word_lists()
-    nouns, given = ("|".join(lists[f"source_{name}"]) for name in ("nouns", "given"))
-    numbers = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
-    named = (
-        r"(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
-        rf"(?:(?:{given})\s(?:{nouns})(?:{numbers})?|(?:{nouns})(?:{numbers}|\s(?:{given})))"
-        r"|(?:the|dem|le|el|o|il)\s(?:kontext|context[eo]?|contesto)"
-    )
-    phrases = "|".join(lists["source_mentions"]).replace("SOURCE", f"(?:{named})")
-    return re.compile(
-        rf"{_CITATIONS}|(?<=[.,;!?)])[¹²³⁰⁴-⁹]+|\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:"
-        rf"|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
-        re.IGNORECASE,
-    )
-
-
-def remove_mentions(text: str) -> str:
-    lower = text.lower()  # the pattern is slow, and most texts mention none
-    if lower.isascii() and not any(sign in lower for sign in _SIGNS):
-        return text
-    return _mentions().sub("", text)
-
-
-@cache
 def _phrase(kind: str) -> re.Pattern[str]:
     softeners = "|".join(words.word_lists()["softeners"])
     before = rf"(?:(?:{softeners})\s*)*" if kind == "refusals" else ""
-    after = {"courtesies": r"(?:[,!.…:;）)\s]+|\Z)", "announcements": r".*[:：]\Z"}.get(kind, "")
+    after = {"courtesies": r"(?:[,!.。…:;）)\s]+|\Z)", "announcements": r".*[:：]\Z"}.get(kind, "")
     return words.phrase_pattern(kind, before, after)
 
 
@@ -115,4 +86,5 @@ def _is_chatter(sentence: str, language: words.Language) -> bool:
     plain_words = language.function_words
     content = [word for word in spoken if len(word.form) > 1 and word.form not in plain_words]
     is_label = sentence.rstrip(" *_").endswith((":", "："))
-    return len(content) < (4 if is_label else 1) or len(spoken) < 2
+    is_sentence = len(spoken) > 1 or (spoken and spoken[0].gram and plain.endswith(("。", "!")))
+    return len(content) < (4 if is_label else 1) or not is_sentence

@@ -9,13 +9,14 @@ from typing import Annotated, ClassVar, TypeVar, cast
 
 from pydantic import Field
 
+from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
-from ragstone.errors import QuestionNotSupportedError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import matching, words
-from ragstone.judges.offline.claims import extract_claims, is_refusal, remove_mentions
-from ragstone.judges.offline.matching import ClaimText, ContextIndex, Features, Match
+from ragstone.judges.offline.claims import extract_claims, is_refusal
+from ragstone.judges.offline.matching import ClaimText, ContextIndex, Features, Match, is_data
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types import questions
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
@@ -45,7 +46,6 @@ class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer."""
 
     name = "offline"
-    description = "compares words, without understanding"
     settings = DEFAULTS
     kinds = frozenset(
         "extract_claims verify_claims grade_contexts detect_abstention find_answer".split()
@@ -54,6 +54,11 @@ class OfflineJudge(Judge):
     def __init__(self, settings: OfflineSettings = DEFAULTS) -> None:
         self.settings = settings
         self.name = settings.judge_name(type(self).name)
+        accuracy = read_weights()["balanced_accuracy"]
+        self.description = (
+            f"compares words, balanced accuracy {accuracy:.0%}; about as good as word overlap; "
+            "find rows to look at with it, do not gate releases on it"
+        )
 
     def setup(self, kind: str) -> str | None:
         del kind
@@ -67,6 +72,7 @@ class OfflineJudge(Judge):
             case questions.DetectAbstention():
                 value = abstains(asked.response)
             case questions.VerifyClaims():
+                _refuse_data(asked.contexts)
                 value = verify_claims(asked.claims, asked.contexts, self.settings)
             case questions.GradeContexts():
                 value = grade_contexts(asked.answer, asked.contexts)
@@ -78,6 +84,17 @@ class OfflineJudge(Judge):
                     "name another judge"
                 )
         return question.reply(value)
+
+
+def _refuse_data(contexts: Sequence[str]) -> None:
+    data = sum(map(is_data, contexts))
+    if 2 * data > len(contexts):
+        seen = f"{data} of {len(contexts)} contexts" if len(contexts) > 1 else "the context"
+        raise JudgeError(
+            Cause.JUDGE_ERROR,
+            f"not judged offline: JSON or a table is in {seen}, and comparing words there is "
+            "little better than guessing; name a local or LLM judge with --judge",
+        )
 
 
 def verify_claims(
@@ -193,5 +210,5 @@ def probability(features: Features, conflicts: Iterable[str]) -> float:
 
 @cache
 def read_weights() -> Mapping[str, float]:
-    """Return what `training/offline_judge` learned."""
+    """Return what `training/offline_judge` learned, and the accuracy that it measured."""
     return json.loads(words.read_file(WEIGHTS))

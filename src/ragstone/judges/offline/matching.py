@@ -17,20 +17,23 @@ BEST = 5  # sentences that are compared in whole
 MAX_CLAIM, MAX_FIGURES = 4000, 40  # characters and figures of a claim that are read
 FIGURE_WEIGHT, NAME_WEIGHT, FUNCTION_WEIGHT = 1.2, 1.3, 0.3
 DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
-_JSON = re.compile(r'\s*[\[{]+\s*"')
-_FACT = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"\s*:\s*+)?("(?:[^"\\]++|\\.)*+"|[-\w.+]++)')
-_CAPITAL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_JSON = re.compile(r"\s*+[\[{][\s\[{]*+([\"'])[^\"'\n]{1,80}\1\s*:")
 
 Term = str | int  # the stem of a word of a claim, or the number of one of its figures
 
 
+def is_data(text: str) -> bool:
+    """Return whether a text is JSON, or mostly rows of a table, whose words show little."""
+    if text.count("\n") < 2 or _JSON.match(text):
+        return bool(_JSON.match(text))
+    lines = [line for line in text.splitlines() if line.strip()]
+    cells = [max(map(line.count, "|,;\t")) for line in lines if not line.endswith(".")]
+    most = max(cells, key=cells.count, default=0)  # as many cells in most lines
+    return len(lines) > 2 and most > 1 and cells.count(most) > 0.7 * len(lines)
+
+
 def _read(text: str) -> Sequence[tuple[Sentence, Sequence[str]]]:
-    """Return sentences and their stems; those of JSON are the values with keys, unless false."""
-    sentences: Sequence[Sentence] = split_sentences(text)
-    if _JSON.match(text):
-        facts = [fact for fact in _FACT.finditer(text) if fact[1] not in ("false", "null", '""')]
-        sentences = [Sentence(_CAPITAL.sub(" ", fact[0]), *fact.span()) for fact in facts]
-    return [(each, words.stems(each.text)) for each in sentences]
+    return [(each, words.stems(each.text)) for each in split_sentences(text)]
 
 
 _read_cached = lru_cache(maxsize=64)(_read)
@@ -98,7 +101,9 @@ def read_claim(text: str, language: Language) -> ClaimText:
 
 def find_names(split: Sequence[Word], language: Language) -> list[int]:
     """Return the numbers of the words, after the first, that are names by their capitals."""
-    later = [] if language.name == "de" else list(enumerate(split))[1:]  # nouns have capitals
+    if language.name == "de":  # nouns have capitals
+        return []
+    later = [(n, word) for n, word in enumerate(split) if n or word.form == words.MAY]
     return [n for n, word in later if word.shown[0].isupper() and word.form not in language.common]
 
 
@@ -138,7 +143,7 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     return Match(anywhere, *windows[shares.index(max(shares))]) if anywhere else None
 
 
-CONFLICTS = ("figure", "name", "negation", "opposite")
+CONFLICTS = ("figure", "name", "negation")
 
 
 def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
@@ -154,39 +159,26 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
     # by its beginning, because a context may have another form of it: Vietnam for Vietnamese
     if any(name[:BEGINNING] not in index.beginnings for name in claim.names - match.anywhere):
         found["name"] = ""
-    mine, denials = _negated(claim.stems, claim.language), _words_of("denials").keys()
-    sentences = [(index.stems[n], _negated(index.stems[n], claim.language)) for n in match.window]
-    for stems, theirs in sentences:
+    mine, denials = _negated(claim.stems, claim.language), _stems_of("denials")
+    for stems in [index.stems[n] for n in match.window]:
+        theirs = _negated(stems, claim.language)
         if bool(mine) != bool(theirs) and denials.isdisjoint(stems if mine else claim.stems):
             for negated in sorted((mine | theirs) & {*stems} & {*claim.stems}):
                 side = "claim" if mine else "text"
                 found["negation"] = f"only the {side} negates {claim.shown(negated)!r}"
-    if bool(mine) == any(theirs for _, theirs in sentences):
-        others = {each for stems, _ in sentences for each in stems if each not in claim.stems}
-        for each in [each for each in claim.stems if each not in match.here]:
-            if not others.isdisjoint(_words_of("opposites").get(each, ())):
-                said = claim.shown(each)
-                found["opposite"] = f"the claim says {said!r}, but the text says the opposite"
     return found
 
 
 @cache
-def _words_of(kind: str) -> Mapping[str, Set[str]]:
-    """Return the stems of a list of words, with their opposites: a list may have pairs."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for pair in words.word_lists()[kind].split():
-        one, *other = map(stem, pair.split("/"))
-        found[one].update(other)
-        for each in other:
-            found[each].add(one)
-    return found
+def _stems_of(kind: str) -> Set[str]:
+    return frozenset(map(stem, words.word_lists()[kind].split()))
 
 
 def _negated(stems: Sequence[str], language: Language) -> Set[str]:
     content = [number for number, each in enumerate(stems) if each not in language.common]
     found: set[str] = set()
     for number in [number for number, each in enumerate(stems) if each in language.negations]:
-        if _words_of("bounds").keys().isdisjoint(stems[number + 1 : number + 2]):
+        if _stems_of("bounds").isdisjoint(stems[number + 1 : number + 2]):
             after = [place for place in content if place > number][:1]
             found.update(stems[place] for place in after or content[-1:])
     return found

@@ -22,6 +22,8 @@ _UNSPACED = (  # Han, kana, Thai, Lao, Khmer, Burmese: words are overlapping pai
 )
 # before an apostrophe inside a word: `l'eau` and `dell'acqua` are two words each
 _ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
+_MONTH = re.compile(r"May(?!\s(?:I|we|you|he|she|it|they|the|this|your|there)\b)")
+MAY = "may-month"  # the form of the month, or of the name; the verb's is `may`
 _PLAIN_WORD = re.compile("[a-z0-9]+")
 _DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{JOINERS}]")
 _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
@@ -46,7 +48,7 @@ def fold(text: str) -> str:
 
 
 def split_forms(text: str) -> list[str]:
-    if text.isascii() and "'" not in text:  # fast, for most sentences
+    if text.isascii() and "'" not in text and "May" not in text:  # fast, for most sentences
         plain: list[str] = _PLAIN_WORD.findall(text.lower())
         if not plain or len(max(plain, key=len)) <= MAX_WORD:
             return plain
@@ -62,7 +64,8 @@ def split_words(text: str) -> tuple[Word, ...]:
                 piece = text[at : min(at + 2, end)]
                 found.append(Word(fold(piece), at, piece, gram=True))
         elif form := fold(shown := match[0][:MAX_WORD]).removesuffix("'s"):
-            found.append(Word(form, start, shown))
+            is_month = form == "may" and _MONTH.match(text, start)
+            found.append(Word(MAY if is_month else form, start, shown))
     return tuple(found)
 
 
