@@ -1,7 +1,6 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from tests.viewing import serve_in_background
 
 from ragstone import evaluate
 from ragstone.errors import UsageError
-from ragstone.reports.terminal import run_entry
 from ragstone.reports.viewer import Views
 from ragstone.results.calibration import Calibration
 from ragstone.store import Store
@@ -194,11 +192,6 @@ def test_labels_of_another_run_are_refused(
         assert "calibration mine does not apply: its labels are of run" in words
         assert "corrected (" not in words
     assert labelled("resume", "last", "--retry-failed").code == 0
-    with Store.open(PLACE) as store:
-        info = next(iter(store.runs()))
-    figures = {"mean": 0.6, "corrected": {"mean": 0.5, "method": "transported"}}
-    entry = run_entry(replace(info, summary={"metrics": {"faithfulness": figures}}))
-    assert (entry["metrics"], entry["corrected"]) == ({"faithfulness": 0.6}, {})
 
 
 def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:

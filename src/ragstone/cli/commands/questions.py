@@ -147,7 +147,9 @@ def generate_command(**given: Any) -> None:
     judge = make_judge(plan, asked=[generate.KINDS], budget=budget)
     generator = generate.Generator(index, judge, request, plan=plan)
     interrupted = False
-    with output.progress_bar("verifying", line=_of_round) as update:
+    with output.progress_bar(
+        "verifying", line=lambda done, of: f"{done:,} of {count(of, 'candidate')} of this round"
+    ) as update:
         try:
             run_sync(
                 partial(
@@ -209,10 +211,6 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.Questio
         f"{count(len(corpus.documents), 'document')} with {plan.judge}: "
         f"{estimate_calls(plan, generate.KINDS, work)}"
     )
-
-
-def _of_round(done: int, of: int) -> str:
-    return f"{done:,} of {count(of, 'candidate')} of this round decided"
 
 
 def _print_details(generated: Generated) -> None:
