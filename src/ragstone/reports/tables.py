@@ -204,7 +204,6 @@ def claims_table(run: Run) -> Table:
 
 
 def frame_columns(table: Table) -> dict[str, Typed]:
-    """Return the columns of a table in memory, for `frame_in`."""
     columns = [_TypedColumn(column) for column in table.columns]
     lists = [*zip(*table.lines, strict=True)] or [()] * len(columns)
     made: dict[str, Typed] = {}

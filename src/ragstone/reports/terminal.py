@@ -327,8 +327,12 @@ def _sentence(info: "RunInfo") -> str | None:
 def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
     metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
     means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
-    found = {name: each.get("corrected") or {} for name, each in metrics.items()}
-    corrected = {name: each["mean"] for name, each in found.items() if each.get("mean") is not None}
+    corrections = {name: each.get("corrected") for name, each in metrics.items()}
+    corrected = {
+        name: each["mean"]
+        for name, each in corrections.items()
+        if each and each["mean"] is not None
+    }
     return means, corrected, sum(each.get("failed", 0) for each in metrics.values())
 
 

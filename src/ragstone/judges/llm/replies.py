@@ -79,7 +79,6 @@ class RawReply:
 
 
 def json_value(reply: RawReply) -> object:
-    """Return the one JSON value of a reply."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(text)
