@@ -34,7 +34,7 @@ def write(path: Path, rows: list[dict]) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".xlsx"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".xlsx"])
 def test_rows_are_checked_and_written(ragstone, docs: Path, tmp_path: Path, suffix: str) -> None:
     data = write(tmp_path / "q.jsonl", ROWS)
     fixed = f"fixed{suffix}"
@@ -68,12 +68,12 @@ def test_rows_are_checked_and_written(ragstone, docs: Path, tmp_path: Path, suff
 def test_a_good_set_exits_with_0(ragstone, docs: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "q.jsonl", [ROWS[0]])
     said = ragstone(
-        "questions", "check", data, "--docs", str(docs), "--write", "f.csv", "--json", "-"
+        "questions", "check", data, "--docs", str(docs), "--write", "f.xlsx", "--json", "-"
     )
     assert said.code == 0, said.err
     assert json.loads(said.out)["valid"] == 1
     assert "No findings." in said.err
-    assert not Path("f-rejected.csv").exists()
+    assert not Path("f-rejected.xlsx").exists()
 
 
 def test_what_cannot_be_used_is_refused_before_anything_is_written(
@@ -91,7 +91,10 @@ def test_what_cannot_be_used_is_refused_before_anything_is_written(
         ((data, "--docs", data), "q.jsonl"),
         ((str(tmp_path / "x.jsonl"), "--docs", str(docs)), "there is no file"),
         ((data,), "Missing option '--docs'"),
-        ((data, "--docs", str(docs), "--write", "f.pdf"), ".pdf cannot be written"),
+        (
+            (data, "--docs", str(docs), "--write", "f.csv"),
+            ".csv cannot be written; use .jsonl, .xlsx",
+        ),
         ((data, "--docs", str(docs), "--write", data), "is an input file"),
         ((data, "--docs", str(docs), "--html", "f.csv"), "use .html"),
     ):

@@ -311,7 +311,7 @@ PLACES = (
     ("resume", "--store", "{}"),
     ("compare", "last", "last", "--store", "{}"), ("runs", "rescore", "last", "--store", "{}"),
     ("collect", "data.jsonl", "--target", "{}", "-o", "c.json"), ("validate", "{}"),
-    ("validate", "{}", "-o", "out.csv"),
+    ("validate", "{}", "-o", "out.jsonl"),
     ("judge", "test", "--judge", "openai:m", "--base-url", "{}", *ONCE),
     ("demo", "--store", "{}"), ("data.jsonl", "--store", "{}", "--no-store"),
     ("data.jsonl", "-m", "{}"), ("data.jsonl", "--policy", "{}"), ("data.jsonl", "--k", "{}"),

@@ -1,18 +1,19 @@
 import json
 from pathlib import Path
 
+import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragstone.datasets import load
-from ragstone.datasets.export import LONGEST, WRITERS, losses, write_samples
+from ragstone.datasets.export import LONGEST, WRITERS, losses, losses_in_file, write_samples
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Message, Sample
 
 EMPTY = "empty values are read back as missing"
-TYPES = "numbers and booleans are read back as text, and blank texts as missing"
+TYPES = "numbers are stored as in Excel, and blank texts are read back as missing"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 DOCUMENTS = st.builds(
     Context,
@@ -54,24 +55,22 @@ def texts_of(sample: Sample) -> dict[str, str]:
     return {name: str(tag) for name, tag in sample.tags.items() if not is_blank(tag)}
 
 
-@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
 @settings(suppress_health_check=CHECKS)
 @given(samples=SAMPLES)
-def test_json_holds_everything(tmp_path: Path, suffix: str, samples: list[Sample]) -> None:
-    path = tmp_path / f"a{suffix}"
-    write_samples(samples, path, suffix=suffix)
+def test_json_lines_hold_everything(tmp_path: Path, samples: list[Sample]) -> None:
+    path = tmp_path / "a.jsonl"
+    write_samples(samples, path, suffix=".jsonl")
     assert load(path).samples == tuple(samples)
     assert losses(samples, load(path).samples) == ()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
 @settings(suppress_health_check=CHECKS)
 @given(samples=SAMPLES)
 def test_cells_hold_all_but_what_is_empty_and_the_types_of_tags(
-    tmp_path: Path, suffix: str, samples: list[Sample]
+    tmp_path: Path, samples: list[Sample]
 ) -> None:
-    path = tmp_path / f"a{suffix}"
-    write_samples(samples, path, suffix=suffix)
+    path = tmp_path / "a.xlsx"
+    write_samples(samples, path, suffix=".xlsx")
     kept = load(path).samples
     for one, other in zip(samples, kept, strict=True):
         for field in set(Sample.model_fields) - {"tags"}:
@@ -102,29 +101,43 @@ def test_every_difference_is_told() -> None:
     assert {line.partition(" ")[0] for line in losses(given, kept)} == set(Sample.model_fields)
 
 
-def test_a_workbook_of_the_demo_comes_back_with_its_columns(ragstone, tmp_path) -> None:
-    said = ragstone("validate", str(DATASET), "-o", "a.xlsx")
+def test_a_copy_is_json_lines_and_has_everything(ragstone, tmp_path) -> None:
+    said = ragstone("validate", str(DATASET), "-o", "a.jsonl")
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines()[-1] == "wrote a.xlsx: 84 rows"
-    assert load(tmp_path / "a.xlsx").samples == load(DATASET).samples
-    ragstone("validate", "a.xlsx", "-o", "a.csv")
-    header = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert header == "query,relevance,reference,difficulty,tags"
+    assert said.out.splitlines()[-1] == "wrote a.jsonl: 84 rows"
+    assert load(tmp_path / "a.jsonl").samples == load(DATASET).samples
 
 
-def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:
+def test_a_workbook_of_the_demo_comes_back_with_its_columns(tmp_path: Path) -> None:
+    samples, path = load(DATASET).samples, tmp_path / "a.xlsx"
+    write_samples(samples, path, suffix=".xlsx")
+    assert load(path).samples == samples
+    header = next(openpyxl.load_workbook(path)["Questions"].iter_rows(values_only=True))
+    assert header == ("Query", "Point_ids", "Ground_truth_answer", "difficulty", "tags")
+    assert losses_in_file(samples, path) == []
+
+
+def test_what_a_workbook_cannot_hold_is_told(tmp_path: Path) -> None:
     rows = [
-        {"id": "a", "query": "q", "response": "", "tags": {"n": 1}},
-        {"id": "b", "query": "r", "response": "x"},
+        Sample(id="a", query="q", response="", tags={"n": 1.0}),
+        Sample(id="b", query="r", response="x"),
     ]
-    (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
-    said = ragstone("validate", "a.json", "-o", "a.csv")
-    assert said.code == 0
-    assert said.err.splitlines() == [
-        f".csv cannot store: response (1 row, first a): {EMPTY}",
-        f".csv cannot store: tags (1 row, first a): {TYPES}",
+    assert losses_in_file(rows, tmp_path / "a.xlsx") == [
+        f"response (1 row, first a): {EMPTY}",
+        f"tags (1 row, first a): {TYPES}",
     ]
-    assert ragstone("validate", "a.json", "-o", "a.jsonl").err == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_causes_of_failed_calls_are_not_in_the_copy(ragstone, tmp_path) -> None:
+    answered = {"query_index": 0, "query": "q", "response": "a", "retrieved_contexts": ["c"]}
+    failed = {"query_index": 1, "query": "r", "response": "", "error": "HTTP 500"}
+    saved = {"metadata": {"mode": "chat"}, "responses": [answered, failed]}
+    (tmp_path / "a.json").write_text(json.dumps(saved), encoding="utf-8")
+    said = ragstone("validate", "a.json", "-o", "b.jsonl")
+    assert said.err == (
+        "Not in b.jsonl: the causes of failed calls (1 row); keep the saved responses\n"
+    )
 
 
 def test_a_text_that_no_cell_holds_is_refused(tmp_path: Path) -> None:
@@ -137,14 +150,17 @@ def test_a_text_that_no_cell_holds_is_refused(tmp_path: Path) -> None:
 
 
 def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) -> None:
-    (tmp_path / "a.csv").write_text("query\nq\n", encoding="utf-8")
-    said = ragstone("validate", "a.csv", "-o", "./a.csv")
+    (tmp_path / "a.jsonl").write_text('{"query": "q"}', encoding="utf-8")
+    said = ragstone("validate", "a.jsonl", "-o", "./a.jsonl")
     assert (said.code, said.err) == (
         2,
-        "Error: a.csv is an input file, so it cannot be written; choose another path\n",
+        "Error: a.jsonl is an input file, so it cannot be written; choose another path\n",
     )
-    said = ragstone("validate", "a.csv", "-o", "a.pdf")
-    assert said.err == f"Error: .pdf cannot be written; use {', '.join(WRITERS)}\n"
+    said = ragstone("validate", "a.jsonl", "-o", "b.csv")
+    assert (said.code, said.err) == (
+        2,
+        "Error: -o b.csv: the file must be .jsonl; use b.jsonl\n",
+    )
 
 
 def test_columns_of_ones_own(ragstone, tmp_path) -> None:
@@ -155,50 +171,31 @@ def test_columns_of_ones_own(ragstone, tmp_path) -> None:
 
 
 def test_an_unknown_suffix_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match=r"cannot be written; use \.jsonl, \.xlsx"):
         write_samples([], Path("a"), suffix="")
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.xlsx"])
-def test_tags_named_as_another_tools_columns_come_back(ragstone, tmp_path, name: str) -> None:
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_tags_named_as_another_tools_columns_come_back(tmp_path: Path, suffix: str) -> None:
     tags = {"parent_id": "p", "span_kind": "LLM", "gt_answer": "x", "level": "easy"}
-    (tmp_path / "a.json").write_text(json.dumps([{"query": "q", "tags": tags}]), encoding="utf-8")
-    given = load(tmp_path / "a.json").samples
-    said = ragstone("validate", "a.json", "-o", name)
-    assert (said.code, said.err) == (0, "")
-    assert load(tmp_path / name).samples == given
+    given = (Sample(id="1", query="q", tags=tags),)
+    write_samples(given, tmp_path / f"a{suffix}", suffix=suffix)
+    assert load(tmp_path / f"a{suffix}").samples == given
 
 
-def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkeypatch) -> None:
-    (tmp_path / "out.csv").write_text("query\nold\n", encoding="utf-8")
-    (tmp_path / "a.json").write_text('[{"query": "q"}]', encoding="utf-8")
-
+def test_what_could_not_be_read_back_is_refused(tmp_path: Path, monkeypatch) -> None:
     def damaged(samples: object, path: Path) -> None:
         path.write_text("no such column\nq\n", encoding="utf-8")
 
     monkeypatch.setattr("ragstone.datasets.export.WRITERS", {".csv": damaged})
-    said = ragstone("validate", "a.json", "-o", "out.csv")
-    assert said.code == 2
-    assert "Error: .csv cannot store these rows (out.csv: 1 problem" in said.err
-    assert said.err.endswith("; use .jsonl\n")
-    assert (tmp_path / "out.csv").read_text(encoding="utf-8") == "query\nold\n"
+    with pytest.raises(UsageError, match=r"(?s)\.csv cannot store these rows .*; use \.jsonl"):
+        losses_in_file([Sample(id="1", query="q")], tmp_path / "out.csv")
 
 
 def test_a_link_is_written_as_what_it_is_called(ragstone, tmp_path) -> None:
     (tmp_path / "a.json").write_text('[{"query": "q"}]', encoding="utf-8")
-    (tmp_path / "l.csv").symlink_to(tmp_path / "real.txt")
-    said = ragstone("validate", "a.json", "-o", "l.csv")
+    (tmp_path / "l.jsonl").symlink_to(tmp_path / "real.txt")
+    said = ragstone("validate", "a.json", "-o", "l.jsonl")
     assert (said.code, said.err) == (0, "")
-    assert (tmp_path / "real.txt").read_text(encoding="utf-8").split() == ["query", "q"]
-
-
-def test_cells_that_a_spreadsheet_would_reckon_with_are_told(ragstone, tmp_path) -> None:
-    rows = [{"query": "=HYPERLINK(1)", "response": "-1"}, {"query": "q = 1"}]
-    (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
-    said = ragstone("validate", "a.json", "-o", "a.csv")
-    assert said.err == (
-        "Note: 2 cells may be read as formulas by a spreadsheet (they begin with =, +, - or @); "
-        ".xlsx stores them as text\n"
-    )
-    assert load(tmp_path / "a.csv").samples == load(tmp_path / "a.json").samples
-    assert ragstone("validate", "a.json", "-o", "a.xlsx").err == ""
+    (line,) = (tmp_path / "real.txt").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line) == {"id": "1", "query": "q"}

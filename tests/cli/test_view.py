@@ -68,21 +68,6 @@ def test_a_run_that_is_not_there_is_told(ragstone: Callable[..., object], tmp_pa
     assert "there is no run named 'nobody'" in said.err
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "box.example"])
-def test_other_machines_are_let_in_only_where_that_is_said(
-    ragstone: Callable[..., object], host: str
-) -> None:
-    said = ragstone("view", "--no-browser", "--host", host)
-    assert said.code == 2
-    assert "--expose" in said.err
-
-
-def test_who_exposes_the_pages_is_warned(ragstone: Callable[..., object], tmp_path: Path) -> None:
-    Store.open(tmp_path / "runs.db").close()
-    said = ragstone("view", "nobody", "--host", "0.0.0.0", "--expose", "--store", "runs.db")
-    assert "without a password" in said.err
-
-
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_without_its_packages_it_says_how_to_get_them(folder: Path, missing: str) -> None:
     code = (

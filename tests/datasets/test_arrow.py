@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.datasets import load
-from ragstone.datasets.arrow import EXTRA
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context
 
@@ -111,10 +110,8 @@ def test_half_a_file_is_reported(tmp_path: Path) -> None:
 
 def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr("ragstone.datasets.arrow.find_spec", lambda _: None)
-    with pytest.raises(
-        UsageError, match=f"needs an extra: pip install '{EXTRA}'".replace("[", r"\[")
-    ):
+    monkeypatch.setattr("ragstone._internal.plugins.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[parquet\]'"):
         load(tmp_path / "a.parquet")
 
 

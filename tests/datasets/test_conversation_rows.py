@@ -217,7 +217,7 @@ def test_chats_of_other_tools_have_a_history(tmp_path: Path) -> None:
         assert (sample.query, sample.history) == ("And the battery?", HISTORY)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".xlsx"])
+@pytest.mark.parametrize("suffix", WRITERS)
 def test_turns_are_written_and_read_back(tmp_path: Path, suffix: str) -> None:
     samples = read({"id": "a", "messages": CHAT})
     WRITERS[suffix](samples, tmp_path / f"a{suffix}")

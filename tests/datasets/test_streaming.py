@@ -1,5 +1,6 @@
 """Rows of large files, which are read when they are needed; and rows that are drawn at random."""
 
+import csv
 import json
 import pickle
 from collections.abc import Callable, Sequence
@@ -40,9 +41,15 @@ def columns(path: Path) -> None:
 
 
 def text(path: Path) -> None:
-    samples = samples_of(ROWS).samples
-    write_samples(samples, path, suffix=path.suffix)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    if path.suffix == ".jsonl":
+        content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+        path.write_text(content, encoding="utf-8-sig", newline="\n")
+        return
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(ROWS[0])
+        for row in ROWS:
+            writer.writerow({**row, "contexts": json.dumps(row["contexts"])}.values())
 
 
 FORMATS: dict[str, Callable[[Path], None]] = {

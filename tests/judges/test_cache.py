@@ -470,7 +470,7 @@ def a_folder(path_of_replies_file: Path) -> None:
         (no_database, "file is not a database"),
         (
             newer,
-            r"another version of ragstone wrote it \(layout 99, this version has 2\)",
+            "another program or version of ragstone",
         ),
         (of_another_program, "it is the database of another program"),
         (of_another_program_with_layouts, "it is the database of another program"),

@@ -27,9 +27,9 @@ from ragstone.reports.view import (
     decisions,
     details,
     metric_titles,
+    missing,
     trust,
     why_failed,
-    why_no_mean,
     why_undefined,
 )
 from ragstone.results.comparison import compare
@@ -167,7 +167,8 @@ def test_why_scores_are_missing(make_run: MakeRun) -> None:
     assert why_failed(run, "faithfulness") == "timed out (1, first q4: no answer within 30 s)"
     assert why_undefined(run, "hit@5") == "relevance is not known (1)"
     assert why_failed(run, "hit@5") == ""
-    assert why_no_mean(run.summary()["hit@5"].model_copy(update={"n": 0})) == "no rows"
+    (line,) = missing(replace(run, rows=()))
+    assert line.words == f"{', '.join(run.metrics)}: no score: no rows"
 
 
 def test_many_reasons_and_notes_are_counted(make_run: MakeRun) -> None:

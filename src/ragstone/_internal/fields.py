@@ -20,7 +20,6 @@ def metric_name(text: str) -> str:
 
 
 def base_name(metric: str) -> str:
-    """Return the name of a metric without its parameters."""
     return re.split("[:,@]", metric, maxsplit=1)[0]
 
 
@@ -81,6 +80,10 @@ def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
 
 def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
+
+
+def no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")  # NaN or Infinity, which Python reads
 
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")

@@ -7,7 +7,7 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -22,6 +22,11 @@ _USER = "ragstone_user_"  # begins the names of modules that are files of the us
 LONGEST = 300  # characters of an exception's message that are stored
 _log = logging.getLogger("ragstone.plugins")
 _logged = set[tuple[object, ...]]()
+
+
+def check_extra(package: str, what: str, extra: str) -> None:
+    if find_spec(package) is None:
+        raise UsageError(f"{what} needs an extra: pip install 'ragstone[{extra}]'")
 
 
 def import_plugin(name: str) -> ModuleType:

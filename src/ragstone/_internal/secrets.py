@@ -70,7 +70,6 @@ def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a value with this name is a secret."""
     return _NAME.search(name) is not None
 
 

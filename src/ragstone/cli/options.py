@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
-from ragstone._internal.fields import split_threshold
+from ragstone._internal.fields import no_constant, split_threshold
 from ragstone._internal.text import public_url
 from ragstone.cli import load, say
 from ragstone.errors import InputError, Problem, UsageError
@@ -276,13 +276,9 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
     return pairs
 
 
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _json_of(key: str, text: str) -> object:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=no_constant)
     except ValueError as error:
         fix = f"""write a text as --judge-body {key}='"{text}"'"""
         raise UsageError(f"--judge-body {key}={text!r} is not JSON ({error}); {fix}") from None
@@ -442,7 +438,6 @@ def run_command(
 
 
 def store_option_value(given: Given) -> str | None:
-    """Return the store that was named by --store or RAGSTONE_STORE."""
     if given["no_store"] and is_store_typed():
         shown = load("store.errors").display_name(given["store"])
         raise UsageError(f"--no-store stores nothing; remove it, or --store {shown}")

@@ -162,6 +162,15 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
         console.print(f"Note: {note}.", markup=False)
 
 
+def check_lines(flag: str, path: Path | None) -> None:
+    if path is not None and not path.name:
+        raise UsageError(f"{flag}: the name of the file is empty")
+    if path is not None and path.suffix.lower() != ".jsonl":
+        raise UsageError(
+            f"{flag} {path}: the file must be .jsonl; use {path.with_suffix('.jsonl')}"
+        )
+
+
 def check_files(
     *files: Path | None, inputs: Sequence[str | Path] = (), **formats: Path | None
 ) -> None:

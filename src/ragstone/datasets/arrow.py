@@ -3,13 +3,13 @@
 import glob
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from io import SEEK_END
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ragstone._internal.files import unpacked_limit
+from ragstone._internal.plugins import check_extra
 from ragstone.datasets.frames import ITEM, column_errors, text_size
 from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
-EXTRA = "ragstone[parquet]"
 STATE, SPLITS = "state.json", "dataset_dict.json"  # in saved folders: the data files; the splits
 LARGEST = 2**30  # bytes that a stream, or rows that are needed at once, may have in memory: 1 GiB
 AT_ONCE = 2**24  # how many bytes of columns a block has, about
@@ -27,8 +26,7 @@ ROW = 1024  # how many bytes a row needs in Python, about
 
 
 def read(file: File, limit: int | None = None) -> Table:
-    if not find_spec("polars"):
-        raise UsageError(f"{file.name}: reading it needs an extra: pip install '{EXTRA}'")
+    check_extra("polars", f"reading {file.name}", "parquet")
     rows = ColumnRows(file, limit=limit)
     return Table(rows, names=tuple(rows.names), end=limit and 0)
 

@@ -1,9 +1,8 @@
-"""Write samples to a file that `load` reads back, and report what the format cannot store."""
+"""Write samples to a file that `load` reads back, and report what a workbook cannot store."""
 
 # XlsxWriter has type hints in part, and no py.typed
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,11 +53,6 @@ def check_format(suffix: str) -> str:
     return suffix.lower()
 
 
-def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
-    for cells in _cells(samples, {}):
-        yield from (cell for cell in cells if isinstance(cell, str))
-
-
 def losses_in_file(samples: Sequence[Sample], path: Path) -> list[str]:
     """Write a copy of the file elsewhere and read it; return what the format does not store."""
     with TemporaryDirectory() as folder:
@@ -84,7 +78,7 @@ def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]
         if after is None:
             why = "empty values are read back as missing"
         elif field == "tags":
-            why = "numbers and booleans are read back as text, and blank texts as missing"
+            why = "numbers are stored as in Excel, and blank texts are read back as missing"
         else:
             why = f"read back as another value: {str(before)[:40]!r} became {str(after)[:40]!r}"
         found.append(f"{field} ({count(len(changes), 'row')}, first {name}): {why}")
@@ -109,19 +103,9 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _write_json(samples: Sequence[Sample], path: Path) -> None:
-    text = json.dumps([_record(sample) for sample in samples], ensure_ascii=False, indent=2)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
 def _write_lines(samples: Sequence[Sample], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(_json(_record(sample)) + "\n" for sample in samples)
-
-
-def _write_csv(samples: Sequence[Sample], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(_cells(samples, {}))
 
 
 def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
@@ -129,7 +113,7 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
         raise UsageError(
             f"an Excel sheet has at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
         )
-    rows = list(_cells(samples, HEADINGS))
+    rows = list(_cells(samples))
     problems = [
         Problem(
             f"{size:,} characters, but an Excel cell has at most {LONGEST:,}",
@@ -162,13 +146,11 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
 
 WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = {
     ".jsonl": _write_lines,
-    ".json": _write_json,
-    ".csv": _write_csv,
     ".xlsx": _write_workbook,
 }
 
 
-def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[Sequence[Cell]]:
+def _cells(samples: Sequence[Sample]) -> Iterable[Sequence[Cell]]:
     fields = [
         field
         for field in (*_BEFORE, *_AFTER)
@@ -188,7 +170,7 @@ def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[S
     before = [field for field in fields if field in _BEFORE]
     after = [field for field in fields if field not in _BEFORE]
     header = [*before, *named, *after, *(["tags"] if more else [])]
-    yield [headings.get(name, name) for name in header]
+    yield [HEADINGS.get(name, name) for name in header]
     for sample in samples:
         record = _record(sample)
         record["tags"] = {tag: sample.tags[tag] for tag in more if tag in sample.tags} or None

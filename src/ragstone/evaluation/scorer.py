@@ -8,6 +8,7 @@ from typing import Any, Unpack, cast
 from pydantic_core import from_json
 
 from ragstone._internal.files import write_file
+from ragstone._internal.plugins import check_extra
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import plain_name
 from ragstone.datasets import Dataset, Shard
@@ -120,7 +121,7 @@ class Scorer:
             folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{workers.SUFFIX}"
         )
         if not path.exists():
-            workers.check_polars(f"writing {path}")
+            check_extra("polars", f"writing {path}", "parquet")
             import polars
 
             cells, like = self._score(tuple(shard.read())), polars.DataFrame()

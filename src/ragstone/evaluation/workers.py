@@ -24,7 +24,6 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
 from multiprocessing import connection, get_context, parent_process
@@ -39,7 +38,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
-from ragstone._internal.plugins import plugin_of
+from ragstone._internal.plugins import check_extra, plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import format_validation_errors, one_line, quoted
@@ -546,17 +545,12 @@ AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 
 
-def check_polars(what: str) -> None:
-    if find_spec("polars") is None:
-        raise UsageError(f"{what} needs an extra: pip install 'ragstone[parquet]'")
-
-
 class ScoredFiles:
     """The rows in a folder's files, and in those of its subfolders."""
 
     def __init__(self, folder: str | Path, settings: str) -> None:
         self.folder, self._settings = Path(folder), settings
-        check_polars(f"reading {folder}")
+        check_extra("polars", f"reading {folder}", "parquet")
         found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
         # names of files that are not complete begin with . or _, in Spark for example
         self._files = sorted(

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Unpack, cast
 
+from ragstone._internal.plugins import check_extra
 from ragstone.datasets import samples_of
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.runner import ScoringOptions
@@ -16,7 +16,6 @@ from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
 
 EXPECTED = {"expected_response": "reference"}
-NEEDS = "scorers for MLflow need an extra: pip install 'ragstone[mlflow]'"
 
 
 def scorer(metric: str, *, name: str | None = None, **options: Unpack[ScoringOptions]) -> Any:
@@ -34,8 +33,7 @@ def scorer(metric: str, *, name: str | None = None, **options: Unpack[ScoringOpt
     Raises:
         UsageError: an option is invalid, the judge cannot answer the metric, or MLflow is missing.
     """
-    if find_spec("mlflow") is None:
-        raise UsageError(NEEDS)
+    check_extra("mlflow", "scorers for MLflow", "mlflow")
     settings: ScoringOptions = {**options, "metrics": [metric]}
     made = Scorer(**settings)
     if len(made.metrics) != 1:

@@ -199,9 +199,6 @@ class TracedEmbedder(Embedder):
             return vectors, usage
 
 
-NEEDS = "OpenTelemetry needs an extra: pip install 'ragstone[otel]'"
-
-
 class OpenTelemetry(Tracing):
     """Makes spans and log events with the given providers, or with the program's global ones.
 
@@ -224,7 +221,9 @@ class OpenTelemetry(Tracing):
             from opentelemetry._logs import get_logger  # an extra
             from opentelemetry.trace import get_tracer
         except ImportError as error:
-            raise UsageError(NEEDS) from error
+            raise UsageError(
+                "OpenTelemetry needs an extra: pip install 'ragstone[otel]'"
+            ) from error
         self._tracer = get_tracer("ragstone", VERSION, tracer_provider)
         self._logger = get_logger("ragstone", VERSION, logger_provider)
         self._texts = os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING

@@ -94,11 +94,8 @@ class ReplyCache:
             if not tables and layout == 0:
                 self._writing.execute(_TABLE)
                 self._writing.execute(f"PRAGMA user_version = {LAYOUT}")
-            elif "replies" not in tables or layout == 0:
-                raise UsageError("it is the database of another program")
-            elif layout != LAYOUT:
-                wrote = f"layout {layout}, this version has {LAYOUT}"
-                raise UsageError(f"another version of ragstone wrote it ({wrote})")
+            elif "replies" not in tables or layout != LAYOUT:
+                raise UsageError("it is the database of another program or version of ragstone")
             self._writing.execute("COMMIT")
             use_wal(self._writing, marker="replies")
             self._writing.execute("PRAGMA synchronous = NORMAL")

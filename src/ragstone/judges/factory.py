@@ -11,7 +11,6 @@ from typing import TypeVar, cast
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.secrets import remember
-from ragstone._internal.text import public_url
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError, nearest
 from ragstone.judges import spec
 from ragstone.judges.base import Judge, JudgeWrapper, RouterJudge
@@ -258,7 +257,7 @@ class _Maker:
                 f"{OPENAI}:{EMBEDDINGS}; providers: {', '.join(PROVIDERS)}"
             )
         base_url = plan.base_url if self.providers <= {provider} else None
-        price = self._price(name, PROVIDERS[provider].custom_url(base_url))
+        price = llms.required_price(plan, name, PROVIDERS[provider].custom_url(base_url))
         if self.guess:
             return EmbeddingJudge(DryRunEmbedder(name), price=price)
         embedder = OpenAICompatibleModel(
@@ -290,7 +289,7 @@ class _Maker:
             names = [*services, spec.LOCAL]
             raise UnknownNameError("provider of models", provider, names)
         known = services[provider]
-        price = self._price(name, known.custom_url(plan.base_url))
+        price = llms.required_price(plan, name, known.custom_url(plan.base_url))
         if self.guess:  # needs no key
             llm: llms.Model = DryRunModel(name)
         else:
@@ -322,12 +321,3 @@ class _Maker:
         if not self.plan.cache:
             return judge
         return CachedJudge(judge, self.plan.reply_cache or self.replies, budget=self.budget)
-
-    def _price(self, name: str, url: str | None) -> llms.Price | None:
-        price = llms.price_of(name, url)
-        if self.plan.max_cost is not None and price is None:
-            at = f" at {public_url(url)}" if url else ""
-            raise UsageError(
-                f"the price of {name}{at} is unknown, so max_cost cannot be enforced; use max_calls"
-            )
-        return price

@@ -76,11 +76,10 @@ def is_free(names: str) -> bool:
 
 
 def check_model(name: str) -> None:
-    meant: Mapping[str, str] = {
-        LOCAL: f"no model is named; pass its folder, as {LOCAL}:FOLDER",
-    }
-    hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
-    if hint := hub if name.startswith("hf:") else meant.get(name):
+    hint = f"no model is named; pass its folder, as {LOCAL}:FOLDER" if name == LOCAL else ""
+    if name.startswith("hf:"):
+        hint = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
+    if hint:
         raise UsageError(f"judge {name}: {hint}")
     for option in JudgeSpec.of(name).options:
         raise UsageError(

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file, write_text
+from ragstone._internal.plugins import check_extra
 from ragstone._internal.text import MARK, one_line, strip_controls
 from ragstone.datasets.frames import Typed, frame_in, library_of
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import Cause
 from ragstone.reports.format import finite
 from ragstone.reports.view import outcome_word
 from ragstone.reports.worst import worst_documents
@@ -31,7 +31,6 @@ STDOUT = Path("-")  # standard output; other files are written completely or not
 
 
 def write_output(text: str, path: Path) -> None:
-    """Write a text to a file, or to standard output."""
     if path == STDOUT:
         sys.stdout.write(text)
     else:
@@ -205,7 +204,6 @@ def claims_table(run: Run) -> Table:
 
 
 def frame_columns(table: Table) -> dict[str, Typed]:
-    """Return the columns of a table in memory, for `frame_in`."""
     columns = [_TypedColumn(column) for column in table.columns]
     lists = [*zip(*table.lines, strict=True)] or [()] * len(columns)
     made: dict[str, Typed] = {}
@@ -277,10 +275,8 @@ def _values(block: RankingScores, metric: str) -> list[float | None]:
 
 
 def check_table(path: Path) -> None:
-    if path.suffix.lower() == ".parquet" and find_spec("polars") is None:
-        raise UsageError(
-            "Parquet files need polars, which is not installed: pip install 'ragstone[parquet]'"
-        )
+    if path.suffix.lower() == ".parquet":
+        check_extra("polars", f"writing {path}", "parquet")
 
 
 def write_json(document: object, path: Path) -> None:

@@ -151,7 +151,8 @@ def print_run(
         tail = ["", printable(f"Next: {advice}", console, "bold")]
     worst, why = _worst_lines(run, console), _worst_lines(run, console, why=True)
     metrics = list(view.metric_lines(run))
-    room = MAX_LINES - below - _height([*top, *end, *worst, *tail], console) - 1
+    used = sum(len(console.render_lines(part)) for part in (*top, *end, *worst, *tail))
+    room = MAX_LINES - below - used - 1
     if room - len(metrics) >= len(why) - len(worst):
         worst = why
     if len(metrics) > max(room, LEAST_METRICS):
@@ -168,7 +169,13 @@ def print_run(
         # a wrapped command cannot be copied
         console.print(part, soft_wrap=isinstance(part, Text) and "`" in part.plain)
     if verbose:
-        _print_all(run, console)
+        _print_scores(run, console)
+        for line in view.missing(run):
+            print_line(line, console)
+        made_from = (*view.decisions(run), *view.details(run))
+        print_pairs(
+            ((x.label, printable(x.words, console, STYLES[x.tone])) for x in made_from), console
+        )
 
 
 def _alarms(run: Run) -> Iterator[str]:
@@ -188,10 +195,6 @@ def _one_line(words: str, console: Console, style: str = "") -> Text:
     return text
 
 
-def _height(parts: Sequence[RenderableType], console: Console) -> int:
-    return sum(len(console.render_lines(part)) for part in parts)
-
-
 def _bare_table(grid: Grid, console: Console, *, head: bool = True) -> Table:
     table = Table(box=None, show_header=head, pad_edge=False, padding=(0, 2, 0, 0))
     for name in grid.heads:
@@ -200,16 +203,6 @@ def _bare_table(grid: Grid, console: Console, *, head: bool = True) -> Table:
     for row in _clean(grid, console):
         table.add_row(*row)
     return table
-
-
-def _print_all(run: Run, console: Console) -> None:
-    _print_scores(run, console)
-    for line in view.missing(run):
-        print_line(line, console)
-    lines = (*view.decisions(run), *view.details(run))
-    print_pairs(
-        ((line.label, printable(line.words, console, STYLES[line.tone])) for line in lines), console
-    )
 
 
 def print_ranking(run: Run, console: Console) -> None:

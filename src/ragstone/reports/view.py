@@ -26,7 +26,7 @@ from ragstone.results.grouping import Grouping
 from ragstone.results.judge_test import load_test
 from ragstone.results.outcomes import BY_CONTEXTS, Found, Outcome
 from ragstone.results.run import Run
-from ragstone.results.verdict import Cell, Verdict, percent
+from ragstone.results.verdict import Verdict, percent
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
@@ -184,8 +184,13 @@ def outcome_grid(run: Run) -> Grid | None:
     results = [each for each in Outcome if any(c.outcome is each and c.count for c in found.cells)]
     rows: list[GridRow] = []
     for kind in kinds:
-        cells = [found.cell(kind, each) for each in results]
-        rows.append(GridRow((kind.value, *(_cell_words(each, found.judged) for each in cells))))
+        words = (
+            f"{cell.count:,} ({percent(cell.count, found.judged, cell.interval)})"
+            if (cell := found.cell(kind, each)) and cell.count
+            else "0"
+            for each in results
+        )
+        rows.append(GridRow((kind.value, *words)))
     heads = ("", *(outcome_word(each, found) for each in results))
     return Grid(heads, tuple(rows), frozenset(heads[1:]))
 
@@ -205,12 +210,6 @@ def outcome_words(run: Run, row: Row) -> str:
     outcome, found = known
     where = "" if found is Found.UNKNOWN else f", {found.value}"
     return outcome_word(outcome, run.verdict) + where
-
-
-def _cell_words(cell: Cell | None, n: int) -> str:
-    if cell is None or not cell.count:
-        return "0"
-    return f"{cell.count:,} ({percent(cell.count, n, cell.interval)})"
 
 
 def shown_mean(summary: Summary) -> tuple[float | None, tuple[float, float] | None]:
@@ -319,7 +318,8 @@ def missing(run: Run) -> Iterator[Line]:
     for name, summary in run.summary().items():
         reasons: list[tuple[str, Tone]] = []
         if summary.mean is None:
-            reasons.append((f"no score: {why_no_mean(summary)}", Tone.BAD))
+            states = f"{summary.undefined:,} undefined, {summary.failed:,} failed"
+            reasons.append((f"no score: {states if summary.n else 'no rows'}", Tone.BAD))
         if undefined := why_undefined(run, name):
             reasons.append((f"undefined: {undefined}", Tone.WARNING))
         if failed := why_failed(run, name):
@@ -333,12 +333,6 @@ def missing(run: Run) -> Iterator[Line]:
             labels.setdefault(reason, []).append(name)
     for (words, tone), names in labels.items():
         yield Line(f"{', '.join(names)}: {words}", tone)
-
-
-def why_no_mean(summary: Summary) -> str:
-    if not summary.n:
-        return "no rows"
-    return f"{summary.undefined:,} undefined, {summary.failed:,} failed"
 
 
 def why_undefined(run: Run, name: str) -> str:

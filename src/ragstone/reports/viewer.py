@@ -7,7 +7,6 @@ has one address that does.
 
 import asyncio
 import errno
-import ipaddress
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -225,7 +224,7 @@ _HEADERS = {
 }
 
 
-def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
+def make_app(store: Store, *, port: int, calibration: str | None = None) -> ASGIApp:
     views = Views(store, calibration)
     app = _with_assets(
         Route("/", views.runs),
@@ -233,7 +232,7 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
         Route("/compare", partial(_in_turn, views.compare, CapacityLimiter(1))),
         Route("/healthz", json_response({"status": "ok"})),
     )
-    return RequestGuard(app, is_own_host=host_check(host, port))
+    return RequestGuard(app, port)
 
 
 def _with_assets(*routes: Route) -> Starlette:
@@ -253,10 +252,10 @@ class RequestGuard:
 
     # Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from
 
-    def __init__(
-        self, app: ASGIApp, *, is_own_host: Callable[[str], bool], post: str | None = None
-    ) -> None:
-        self._app, self._is_own_host, self._post = app, is_own_host, post
+    def __init__(self, app: ASGIApp, port: int, *, post: str | None = None) -> None:
+        self._app, self._post = app, post
+        names = ("localhost", LOOPBACK, "[::1]")
+        self._hosts = {f"{name}:{port}" for name in names}.union(names if port == 80 else ())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -273,12 +272,12 @@ class RequestGuard:
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
         foreign = PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
-        if not self._is_own_host(headers.get("host", "")):
+        if headers.get("host", "").lower() not in self._hosts:
             words = "Unknown host. Open the address that ragstone printed.\n"
             return PlainTextResponse(words, status_code=421)
         if scope["method"] == "POST" and scope["path"] == self._post:
             scheme, _, origin = headers.get("origin", "").partition("://")
-            if scheme != "http" or not self._is_own_host(origin):
+            if scheme != "http" or origin.lower() not in self._hosts:
                 return foreign
         elif scope["method"] not in ("GET", "HEAD"):
             allow = {"Allow": "GET, HEAD"}
@@ -292,59 +291,21 @@ class RequestGuard:
         return None if own else foreign
 
 
-def host_check(host: str, port: int) -> Callable[[str], bool]:
-    """Return a function that checks whether a Host header names this server."""
-    names = {"localhost", LOOPBACK, "::1", host.lower()}
-    on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-    if on_all_interfaces:
-        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
-
-    def is_own_host(header: str) -> bool:
-        name, colon, given_port = header.lower().rpartition(":")
-        if not colon or given_port.endswith("]"):
-            name, given_port = header.lower(), "80"
-        name = name.removeprefix("[").removesuffix("]")
-        if given_port != str(port):
-            return False
-        if name in names or not on_all_interfaces:
-            return name in names
-        try:  # any IP address is ours: only names can be pointed elsewhere
-            return bool(ipaddress.ip_address(name))
-        except ValueError:
-            return False
-
-    return is_own_host
-
-
 LOOPBACK = "127.0.0.1"
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def listen(host: str, port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """Return a listening socket; port 0 takes a free one."""
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=128)
+        return socket.create_server((LOOPBACK, port), backlog=128)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(
-                f"port {port} on {host} is in use, perhaps by another `ragstone view`; stop it, "
-                "or choose another one with --port (0 picks a free one)"
+                f"port {port} on {LOOPBACK} is in use, perhaps by another `ragstone view`; stop "
+                "it, or choose another one with --port (0 picks a free one)"
             ) from error
         why = error.strerror or error
-        raise UsageError(f"cannot listen on {host}, port {port}: {why}") from error
-
-
-def url_for(host: str, port: int) -> str:
-    local = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not bound
-    name = local.get(host, host)
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}"
+        raise UsageError(f"cannot listen on {LOOPBACK}, port {port}: {why}") from error
 
 
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
@@ -382,10 +343,10 @@ def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], Non
         Route("/", html_response("label.html", rule=RULE)),
         Route(DATA, _LabelViews(session, token).answer, methods=["POST"]),
     )
-    with listen(LOOPBACK, port) as at:
+    with listen(port) as at:
         bound: int = at.getsockname()[1]
-        guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)
-        serve(guard, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
+        guard = RequestGuard(app, bound, post=DATA)
+        serve(guard, at, ready=lambda: ready(f"http://{LOOPBACK}:{bound}/#{token}"))
 
 
 class _LabelViews:

@@ -17,7 +17,6 @@ from ragstone.cli import GATE_FAILED, INTERRUPTED, options, output, say
 from ragstone.cli.options import option, setting
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses_in_file, write_samples
-from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import VERSION, JudgeSetup
 from ragstone.evaluation.scoring import estimate_calls, usage_of
 from ragstone.judges.base import Judge
@@ -89,11 +88,7 @@ def command() -> None:
         option("--chunks", "Write the chunks with their ids, to be indexed.", path="FILE.jsonl"),
         options.DRY_RUN,
         *_JUDGE,
-        option(
-            "-o --output",
-            f"The file to write: .jsonl, .json, .csv or .xlsx.  [default: {OUT}]",
-            path="FILE",
-        ),
+        option("-o --output", f"The .jsonl or .xlsx file to write.  [default: {OUT}]", path="FILE"),
         options.json_file("counts and reasons"),
     ],
     epilog="Exit codes: 0 success; 2 usage or input error; 3 fewer questions than asked for, or "
@@ -119,8 +114,7 @@ def generate_command(**given: Any) -> None:
     out: Path = given["output"] or OUT
     chunks: Path | None = given["chunks"]
     check_format(out.suffix)
-    if chunks is not None and chunks.suffix.lower() != ".jsonl":
-        raise UsageError(f"--chunks {chunks}: it is written as JSON Lines; name a .jsonl file")
+    output.check_lines("--chunks", chunks)
     rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), generate.provenance_path(out)
     output.check_files(out, chunks, rejected, record, json=given["file"], inputs=given["documents"])
     before = generate.check_replaceable(out)
@@ -153,7 +147,9 @@ def generate_command(**given: Any) -> None:
     judge = make_judge(plan, asked=[generate.KINDS], budget=budget)
     generator = generate.Generator(index, judge, request, plan=plan)
     interrupted = False
-    with output.progress_bar("verifying", line=_of_round) as update:
+    with output.progress_bar(
+        "verifying", line=lambda done, of: f"{done:,} of {count(of, 'candidate')} of this round"
+    ) as update:
         try:
             run_sync(
                 partial(
@@ -215,10 +211,6 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.Questio
         f"{count(len(corpus.documents), 'document')} with {plan.judge}: "
         f"{estimate_calls(plan, generate.KINDS, work)}"
     )
-
-
-def _of_round(done: int, of: int) -> str:
-    return f"{done:,} of {count(of, 'candidate')} of this round decided"
 
 
 def _print_details(generated: Generated) -> None:
@@ -283,8 +275,8 @@ def _provenance(
         *_JUDGE,
         option(
             "--write",
-            "Write the valid rows, with corrected relevant ids, and the others with the "
-            "reasons to a second file: .xlsx, .csv, .json or .jsonl.",
+            "Write the valid rows, with corrected relevant ids, to a .xlsx or .jsonl file, and the "
+            "others with the reasons to a second one.",
             path="FILE",
         ),
         options.written("html", description="Write a page with all findings and their evidence."),

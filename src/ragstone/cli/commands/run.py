@@ -16,6 +16,7 @@ from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, opti
 from ragstone.cli.output import (
     Baseline,
     Outputs,
+    check_lines,
     finish,
     outputs_of,
     print_estimate,
@@ -408,12 +409,7 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o answers.jsonl
     ragstone run answers.jsonl -m faithfulness --model gpt-4o-mini
     """
-    if output is not None and not output.name:
-        raise UsageError("-o: the name of the file is empty")
-    if output is not None and output.suffix.lower() != ".jsonl":
-        raise UsageError(
-            f"-o {output}: the file must be .jsonl; use {output.with_suffix('.jsonl')}"
-        )
+    check_lines("-o", output)
     now = datetime.now(UTC).astimezone()
     rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
     metrics = "all_generation" if mode == "chat" else "all_retrieval"

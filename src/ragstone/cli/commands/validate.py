@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from ragstone._internal.files import write_file
-from ragstone._internal.text import count, strip_controls
+from ragstone._internal.text import count
 from ragstone.cli import UNUSABLE, options, say
 from ragstone.cli.options import option, setting
-from ragstone.cli.output import check_files
+from ragstone.cli.output import check_files, check_lines
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.export import check_format, losses_in_file, texts_in, write_samples
+from ragstone.datasets.export import write_samples
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, Preflight, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
@@ -23,7 +23,6 @@ from ragstone.judges.factory import LEAST, make_judge
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.base import Metric
 from ragstone.reports.markdown import error_annotation, no_commands
-from ragstone.reports.tables import csv_safe
 from ragstone.targets.factory import get_target
 from ragstone.types.config import DEFAULT_API, Plan
 
@@ -37,11 +36,7 @@ ANSWERED = "with a RAG system's answers"
         *map(setting, ("columns", "sheet", "header_row")),
         *options.JUDGE[:2],
         options.CONFIG,
-        option(
-            "-o --output",
-            "Write the data in another format: .jsonl, .json, .csv or .xlsx.",
-            path="FILE",
-        ),
+        option("-o --output", "Write the data as JSON Lines (.jsonl).", path="FILE"),
     ],
 )
 def command(
@@ -53,9 +48,7 @@ def command(
     metrics `ragstone run` accepts for it, with the judge set by the options or the config file.
     API keys are not checked. Exit code 2 if a file cannot be used.
 
-    With -o, one file is written in another format. The result is read back before it replaces
-    FILE, and anything that its format cannot store is reported; JSON and JSON Lines store
-    everything.
+    With -o, one file is written as JSON Lines, with all fields of its rows.
 
     \b
     ragstone validate questions.xlsx
@@ -67,7 +60,7 @@ def command(
         if len(names) > 1:
             raise UsageError(f"-o {output}: name one data file, not {len(names)}")
         check_files(output, inputs=names)
-        check_format(output.suffix)
+        check_lines("-o", output)
     settings = options.config_of(config)
     options.load_plugins(*settings.plugins)
     plan = settings.plan(options.typed_settings(given))
@@ -94,25 +87,11 @@ def command(
     if bad:
         sys.exit(UNUSABLE)
     if output is not None and dataset is not None:
-        write_copy(dataset, output)
-
-
-def write_copy(dataset: Dataset, out: Path) -> None:
-    suffix, samples = check_format(out.suffix), dataset.samples
-    lost = losses_in_file(samples, out)
-    if dataset.failures:
-        rows = count(len(dataset.failures), "row")
-        lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
-    write_file(out, partial(write_samples, samples, suffix=suffix))
-    for loss in lost:
-        say(f"{suffix} cannot store: {loss}")
-    texts = texts_in(samples) if suffix == ".csv" else ()
-    if found := sum(csv_safe(text) != strip_controls(text) for text in texts):
-        say(
-            f"Note: {count(found, 'cell')} may be read as formulas by a spreadsheet (they begin "
-            "with =, +, - or @); .xlsx stores them as text"
-        )
-    click.echo(f"wrote {out}: {count(len(samples), 'row')}")
+        write_file(output, partial(write_samples, dataset.samples, suffix=".jsonl"))
+        if dataset.failures:
+            rows = count(len(dataset.failures), "row")
+            say(f"Not in {output}: the causes of failed calls ({rows}); keep the saved responses")
+        click.echo(f"wrote {output}: {count(len(dataset.samples), 'row')}")
 
 
 def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
-from ragstone.cli import say
 from ragstone.cli.options import RUN, STORE, open_store, option, setting
 from ragstone.errors import UsageError
 from ragstone.results.calibration import load_calibration
 from ragstone.store import find_run
 
 try:
-    from ragstone.reports.viewer import is_loopback, listen, make_app, serve, url_for
+    from ragstone.reports.viewer import LOOPBACK, listen, make_app, serve
 except ModuleNotFoundError as error:
     needed = (error.name or "").partition(".")[0]
     if needed not in ("starlette", "uvicorn"):
@@ -29,19 +28,13 @@ except ModuleNotFoundError as error:
     params=[
         click.Argument(["run"], required=False),
         option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8420),
-        option("--host", "Address to listen on.", default="127.0.0.1"),
-        option(
-            "--expose",
-            "Allow a --host that other machines can reach; there is no password.",
-            is_flag=True,
-        ),
         option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
         setting("calibration", "Correct the means of the run that this calibration was made from."),
         STORE,
     ],
     epilog=f"{RUN} Without it, the page lists all runs.",
 )
-def command(run: str | None, host: str, calibration: str | None, **given: Any) -> None:
+def command(run: str | None, calibration: str | None, **given: Any) -> None:
     """Show the stored runs as web pages: scores, samples with their claims, comparisons.
 
     The pages are read-only and can be opened from this machine only. The page of a run
@@ -51,13 +44,6 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
     ragstone view
     ragstone view last --port 0 --no-browser
     """
-    if not is_loopback(host):
-        if not given["expose"]:
-            raise UsageError(
-                f"--host {host}: other machines could open the pages, which show all stored "
-                "texts without a password; add --expose to allow this"
-            )
-        say(f"Warning: anyone who can reach {host} can read all runs here, without a password.")
     if calibration:
         load_calibration(calibration)
 
@@ -71,7 +57,7 @@ def command(run: str | None, host: str, calibration: str | None, **given: Any) -
         if run:
             run_id = find_run(opened, run)
             path = f"/runs/{run_id}"
-        with listen(host, given["port"]) as at:
+        with listen(given["port"]) as at:
             bound: int = at.getsockname()[1]
-            app = make_app(opened, host=host, port=bound, calibration=calibration)
-            serve(app, at, ready=partial(ready, url_for(host, bound) + path))
+            app = make_app(opened, port=bound, calibration=calibration)
+            serve(app, at, ready=partial(ready, f"http://{LOOPBACK}:{bound}{path}"))

@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from pydantic_core import from_json
 
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.files import check_file, unpacked_limit
+from ragstone._internal.plugins import check_extra
 from ragstone._internal.text import quoted
 from ragstone.datasets.arrow import scanned, unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
@@ -24,7 +24,6 @@ from ragstone.datasets.rankings import trec
 from ragstone.datasets.rankings.join import Batch, Judgments, Values, qrels_in
 from ragstone.datasets.rankings.source import (
     AT_ONCE,
-    EXTRA,
     PADDING,
     Integers,
     OnRead,
@@ -308,8 +307,7 @@ def _scan(
 ) -> "tuple[LazyFrame, list[Expr], int]":
     """Return the needed columns, how to read them as ids and a number, and how many rows."""
     check_file(path)
-    if find_spec("polars") is None:
-        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+    check_extra("polars", f"reading {path.name}", "scale")
     import polars as pl  # an extra, and slow to import
 
     is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)

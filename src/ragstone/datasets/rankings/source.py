@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.files import check_file, unpacked_limit
+from ragstone._internal.plugins import check_extra
 from ragstone._internal.text import listing, plain_name
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.row import LazySequence
@@ -236,7 +236,6 @@ class Lazy(LazySequence[T]):
 
 
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
-EXTRA = "ragstone[scale]"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOT_TEXT = {
     b"\xff\xfe": ("this is UTF-16 text", "save it as UTF-8"),
@@ -268,8 +267,7 @@ class Stream:
         if start.startswith(_GZIP):
             self._unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif start == _ZSTD:
-            if find_spec("zstandard") is None:
-                raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+            check_extra("zstandard", f"reading {path.name}", "scale")
             import zstandard  # an extra
 
             self._errors = (*self._errors, zstandard.ZstdError)

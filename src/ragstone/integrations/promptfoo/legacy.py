@@ -21,7 +21,7 @@ from ragstone.judges.llm.model import (
     Price,
     Tracing,
     paid_call,
-    price_of,
+    required_price,
 )
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel, Provider
 from ragstone.judges.llm.prompt import fenced, sections
@@ -108,11 +108,7 @@ class LegacyJudge(Judge):
 
 def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
     provider, name = legacy_model(plan)
-    price = price_of(plan.judge, provider.custom_url(plan.base_url))
-    if plan.max_cost is not None and price is None:
-        raise UsageError(
-            f"the price of {plan.judge} is unknown, so max_cost cannot be enforced; use max_calls"
-        )
+    price = required_price(plan, plan.judge, provider.custom_url(plan.base_url))
     limits = Limits(
         concurrency=plan.concurrency,
         retries=plan.retries,

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.rate_limit import Budget, PaidCall
 from ragstone._internal.secrets import redact_known
+from ragstone._internal.text import public_url
+from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.types.config import Manifest
+from ragstone.types.config import Manifest, Plan
 from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 
@@ -225,6 +227,16 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
         rate(output_tokens=size, output_reasoning_tokens=size),
     )
     return Price(rates, until, calculate)
+
+
+def required_price(plan: Plan, name: str, url: str | None) -> Price | None:
+    price = price_of(name, url)
+    if plan.max_cost is not None and price is None:
+        at = f" at {public_url(url)}" if url else ""
+        raise UsageError(
+            f"the price of {name}{at} is unknown, so max_cost cannot be enforced; use max_calls"
+        )
+    return price
 
 
 RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]

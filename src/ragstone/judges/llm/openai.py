@@ -12,14 +12,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 import jmespath
-from pydantic import (
-    AliasPath,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    FiniteFloat,
-    ValidationError,
-)
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import from_json
 
 from ragstone._internal.concurrency import LARGE, parse
@@ -374,7 +367,6 @@ class Dialect:
         return None
 
     def changes(self, usual: "Dialect") -> str:
-        """Return what differs from the usual request."""
         parts = {
             "counted": "a JSON schema without limits of texts",
             "json_schema": "a JSON schema without limits",

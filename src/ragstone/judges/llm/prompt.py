@@ -395,10 +395,7 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
         texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
         parse=replies.parse_found,
         schema=lambda q: _reply(
-            "found",
-            found=_YES_NO,
-            answer=_text(),
-            evidence=_quotes("context", len(q.contexts)),
+            "found", found=_YES_NO, answer=_text(), evidence=_quotes("context", len(q.contexts))
         ),
     ),
     questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
-from ragstone._internal.fields import is_list
+from ragstone._internal.fields import is_list, no_constant
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
@@ -79,7 +79,6 @@ class RawReply:
 
 
 def json_value(reply: RawReply) -> object:
-    """Return the one JSON value of a reply."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(text)
@@ -144,12 +143,8 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-def _constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
 # not strict: texts may contain line breaks
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, strict=False)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=no_constant, strict=False)
 
 
 # Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.

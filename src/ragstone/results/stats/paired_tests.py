@@ -212,12 +212,7 @@ def smallest_difference(
 
 
 def questions_needed(
-    spread: float,
-    difference: float,
-    *,
-    step: float = 0.0,
-    alpha: float = ALPHA,
-    power: float = 0.8,
+    spread: float, difference: float, *, step: float = 0.0, alpha: float = ALPHA, power: float = 0.8
 ) -> int:
     """Return the smallest number of pairs that detect a true mean `difference` with that power.
 
