@@ -131,11 +131,11 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     options = ["run", "rows.jsonl", "--judge", "local:nli", "-m", "faithfulness", "--no-store"]
     foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
     assert "calls to local models" in foretold
-    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
+    done = CliRunner().invoke(group, [*options, "-v", "--json", "out.json"])
     assert "1 call to a local model" in " ".join(done.output.split())
     usage = json.loads((tmp_path / "out.json").read_text())["usage"]
     assert (usage["calls"], usage["local_calls"]) == (0, 1)
-    again = CliRunner().invoke(group, options).output
+    again = CliRunner().invoke(group, [*options, "-v"]).output
     assert "1 reply from the cache" in " ".join(again.split())
 
 
