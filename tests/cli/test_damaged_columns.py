@@ -27,7 +27,7 @@ RANKING = polars.DataFrame(
 COMMANDS = {
     "validate {}": DATA,
     "run {} -m exact_match --no-store --no-export": DATA,
-    "validate {} -o new.csv": DATA,
+    "validate {} -o new.jsonl": DATA,
     "rank --qrels {} --ranking good.parquet": RANKING,
     "rank --qrels good.parquet --ranking {}": RANKING,
 }

@@ -106,7 +106,7 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
             ("--verify", "each", "--set", "strict_json=true"),
             "strict_json, verify: promptfoo's own scoring",
         ),
-        (("--max-cost", "1"), "the price of openai:m is unknown"),
+        (("--max-cost", "1"), "the price of openai:m at http:"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns, so --map cannot be used"),
         (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
     ],
