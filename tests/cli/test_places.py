@@ -21,7 +21,7 @@ FROM_ELSEWHERE = """
 run {home}/data.jsonl -m exact_match --no-store --no-export
 run {home}/data.jsonl -m faithfulness --judge offline --no-store --no-export
 validate {home}/data.jsonl
-validate {home}/data.jsonl -o {home}/new.csv
+validate {home}/data.jsonl -o {home}/new.jsonl
 runs list --store {home}/runs.db
 runs show last --store {home}/runs.db
 runs export last {home}/new.json --store {home}/runs.db
@@ -39,7 +39,7 @@ run {home}/data.jsonl -m exact_match
 run {home}/data.jsonl -m exact_match --no-store
 run data.jsonl -m exact_match --no-store --no-export
 validate data.jsonl
-validate {home}/data.jsonl -o new.csv
+validate {home}/data.jsonl -o new.jsonl
 collect {home}/data.jsonl --target plugin.py:ask -o {home}/new.json
 runs list
 resume

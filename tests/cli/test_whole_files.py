@@ -59,7 +59,7 @@ LARGE = [
     ["runs", "show", "last", "-o", "x.xlsx"],
     ["runs", "export", "last", "x.jsonl"],
     ["runs", "export", "last", "x.jsonl.gz"],
-    ["validate", "data.jsonl", "-o", "copy.jsonl"],
+    ["validate", "data.jsonl", "-o", "x-copy.jsonl"],
 ]
 SMALL = [
     ["runs", "show", "last", "--json", "x.json"],
