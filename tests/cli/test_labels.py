@@ -53,7 +53,7 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
         == f"imported 11 labels into run {run_id}; next: ragstone labels calibrate {run_id}\n"
     )
     assert "1 row without a label" in told.err
-    assert "without a column seen or response, it is not known whether" in told.err
+    assert "without a column text_hashes or response, it is not known whether" in told.err
     assert ragstone("labels", "import", "ben.csv", *options, "ben").code == 0
     assert len(stored(run_id)) == 23
     listed = [line.split() for line in ragstone("labels", "list", "last").out.splitlines()]

@@ -21,7 +21,7 @@ from ragstone.evaluation.labelling import (
     with_probabilities,
 )
 from ragstone.types.label import HumanLabel
-from ragstone.types.sample import seen
+from ragstone.types.sample import hash_texts
 
 YES = "yes Y TRUE true 1 ✓ Supported faithful"
 NO = "no N FALSE 0 ✗ unsupported hallucinated"
@@ -287,7 +287,9 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     labels, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
     assert [each.annotator for each in labels] == ["ana", "ben"]
-    unknown = "without a column seen or response, it is not known whether the labelled answers"
+    unknown = (
+        "without a column text_hashes or response, it is not known whether the labelled answers"
+    )
     assert notes[:2] == ["1 row without a label", "1 row repeated with the same label"]
     assert notes[2:] == [f"{unknown} and contexts are those of run r1"]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
@@ -299,18 +301,18 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
 
 def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
     """All at once, with the row and the id; the other labels of the file are not stored either."""
-    right = row(0, "q1").sample.seen
-    assert right == seen(None, ())
-    other = seen(None, ["Another context."])
+    right = row(0, "q1").sample.text_hashes
+    assert right == hash_texts(None, ())
+    other = hash_texts(None, ["Another context."])
     lines = [f"q1,1,yes,{right},", f"q1,2,no,{other},", "7,1,yes,,", "7,2,yes,,Another answer."]
     with pytest.raises(InputError) as found:
-        read("a.csv", "\n".join(["id,claim,human,seen,response", *lines, ""]))
+        read("a.csv", "\n".join(["id,claim,human,text_hashes,response", *lines, ""]))
     words = "the answer or contexts of this row in run r1 are others; label it"
     assert [str(problem) for problem in found.value.problems] == [
-        f"line 3, column seen, sample q1: {words}",
+        f"line 3, column text_hashes, sample q1: {words}",
         f"line 5, column response, sample 7: {words}",
     ]
-    assert seen("It lasts\r\n20 h. ", ["A", "B"]) == seen("'It lasts 20 h.", ["A\nB"])
+    assert hash_texts("It lasts\r\n20 h. ", ["A", "B"]) == hash_texts("'It lasts 20 h.", ["A\nB"])
 
 
 def labelled(read: Read, places: Sequence[int], head: str = "", cell: str = "") -> list[HumanLabel]:

@@ -11,7 +11,7 @@ from ragstone.evaluation.preflight import (
     LLM_SETTINGS,
     check_judge_settings,
     idle_settings,
-    limits_of_words,
+    offline_notices,
 )
 from ragstone.evaluation.runner import Evaluation, evaluate
 from ragstone.judges.base import ScriptedJudge
@@ -80,13 +80,13 @@ def test_a_gate_that_only_words_support_is_reported(
 ) -> None:
     gates = {"gates": [gate("faithfulness=0.9", ">=")]}
     plan = Plan.model_validate(gates | options)
-    assert limits_of_words(select([metric]), plan) == [WARNING] * warns
+    assert offline_notices(select([metric]), plan) == [WARNING] * warns
 
 
 def test_a_policy_that_words_cannot_serve_is_reported() -> None:
-    (notice,) = limits_of_words(select(["faithfulness"], policy="deepeval"), Plan())
+    (notice,) = offline_notices(select(["faithfulness"], policy="deepeval"), Plan())
     assert "counts only contradicted claims, which the offline judge never finds" in notice
-    assert not limits_of_words(select(["faithfulness"], policy="deepeval"), Plan(judge=LLM))
+    assert not offline_notices(select(["faithfulness"], policy="deepeval"), Plan(judge=LLM))
 
 
 def test_a_run_notes_a_gate_on_the_offline_judge_and_passes() -> None:

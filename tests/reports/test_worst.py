@@ -599,3 +599,11 @@ def test_tests_are_of_the_gated_metric_and_say_of_which_queries(
         assert "excerpt" not in told
     else:
         assert told["excerpt"].startswith("1,000 of 3,000 queries")
+
+
+def test_data_that_the_offline_judge_does_not_read_needs_a_model(tmp_path: Path) -> None:
+    data = [ANSWER | {"contexts": ['{"weight": 172}']}] * 30
+    run = stored(tmp_path, data)
+    assert (len(run.rows), run.stopped) == (30, None)  # no service is down
+    advice = "start a new run with --model: LLMs read JSON and tables"
+    assert (next_step(run) or "").endswith(advice)

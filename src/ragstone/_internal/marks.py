@@ -69,7 +69,7 @@ _PHRASES = (
     rf"[(（](?:see )?{_NAMED}[)）]|(?:according to|(?:as )?(?:based|described|mentioned|noted|"
     r"shown|stated) (?:on|in|by)|as per|laut|gemäß|nach|basierend auf|selon|d['’]après|según|"
     r"segundo|secondo|согласно|de acuerdo con|de acordo com|d[ei] accordo con|en base a|"
-    rf"con base en|com base em) {_NAMED},?|{_NAMED} (?:(?:also )?(?:states?|sa(?:y|ys)|"
+    rf"con base en|com base em) {_NAMED},?|{_NAMED} (?:(?:also )?(?:states?|say(?:s)?|"
     r"mentions?|notes?|explains?|describes?|indicates?|shows?|suggests?) that|"
     r"(?:के अनुसार|में कहा गया है कि),?)|"
     r"(?:根据|根據|依据)(?:所?提供的|给定的)?(?:上下文|文档|文件|资料|段落|来源)\s*\d*[，,]?"

@@ -367,7 +367,7 @@ def finish(
             print_rows(run, console)
         below += found is not None
         print_run(
-            *(run, console), findings=findings, below=below, first=first, verbose=outputs.verbose
+            run, console, findings=findings, below=below, first=first, verbose=outputs.verbose
         )
 
     write_results([run], outputs, show, **contents)

@@ -27,7 +27,7 @@ from ragstone.store.reader import StoredRows
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
-from ragstone.types.sample import seen
+from ragstone.types.sample import hash_texts
 
 T = TypeVar("T")
 
@@ -54,13 +54,13 @@ class _Score(BaseModel):
 
 class _Sample(BaseModel):
     id: str
-    seen: str
+    text_hashes: str
 
     @model_validator(mode="before")
     @classmethod
     def _hash(cls, given: dict[str, Any]) -> dict[str, Any]:
         contexts = [each.get("text") or "" for each in given.get("contexts") or ()]
-        return {"id": given["id"], "seen": seen(given.get("response"), contexts)}
+        return {"id": given["id"], "text_hashes": hash_texts(given.get("response"), contexts)}
 
 
 class ClaimRow(BaseModel):
@@ -244,7 +244,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {  # and other names for them
     "at": ("labelled_at",),
     "probability": (),
     "blind": (),
-    "seen": (),
+    "text_hashes": (),
     "response": (),
 }
 EQUAL, UNKNOWN = 1.0, 0.0  # of the probability: the same for all rows; not in the file
@@ -349,9 +349,11 @@ def read_label_file(
         raise InputError(file.name, sorted(problems, key=lambda problem: problem.row or 0))
     notes = [f"{count(blank, 'row')} without a label"] if blank else []
     notes += [f"{count(same, 'row')} repeated with the same label"] if same else []
-    if labels and by_field.keys().isdisjoint(("seen", "response")):
+    if labels and by_field.keys().isdisjoint(("text_hashes", "response")):
         what = f"labelled answers and contexts are those of run {defaults.run}"
-        notes.append(f"without a column seen or response, it is not known whether the {what}")
+        notes.append(
+            f"without a column text_hashes or response, it is not known whether the {what}"
+        )
     return [label for label, _ in labels.values()], [*table.notes, *notes]
 
 
@@ -381,11 +383,11 @@ def with_probabilities(
 
 def _changed_field(cells: "_Cells", row: ClaimRow) -> str | None:
     """Return the column that shows other texts than those of the run."""
-    if known := cells.get("seen", text, ""):
-        return None if known == row.sample.seen else "seen"
+    if known := cells.get("text_hashes", text, ""):
+        return None if known == row.sample.text_hashes else "text_hashes"
     response = cells.get("response", text, None)
-    answer, _, _ = seen(response, ()).partition("-")
-    same = response is None or answer == row.sample.seen.partition("-")[0]
+    answer, _, _ = hash_texts(response, ()).partition("-")
+    same = response is None or answer == row.sample.text_hashes.partition("-")[0]
     return None if same else "response"
 
 

@@ -210,7 +210,7 @@ def idle_settings(
     return notices
 
 
-def limits_of_words(metrics: Sequence[Metric], plan: Plan) -> list[str]:
+def offline_notices(metrics: Sequence[Metric], plan: Plan) -> list[str]:
     """Return notices on what the offline judge cannot carry alone: some policies, and gates."""
     if len(split_names(plan.judge)) > 1 or plan.judge.partition(",")[0] != OfflineJudge.name:
         return []

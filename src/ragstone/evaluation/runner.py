@@ -447,8 +447,8 @@ class Evaluation:
         if on_notice is None:
             for notice in idle:
                 warn(notice, stacklevel=3)
-        limits = preflight.limits_of_words(ready.metrics, manifest.plan)
-        _notify(on_notice, (*notices, *limits, *idle))
+        offline = preflight.offline_notices(ready.metrics, manifest.plan)
+        _notify(on_notice, (*notices, *offline, *idle))
         self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)

@@ -72,6 +72,7 @@ class RankingMetric(Metric):
             yield {"first_hit_rank": rank, **dict(zip(columns, row, strict=True))}
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Score one sample."""
         del ask
         return self.scores(Rankings.of([sample.ranked_ids], [sample.relevance or {}]))[0]
 
@@ -110,6 +111,7 @@ class CutoffMetric(RankingMetric):
 
     @property
     def depth(self) -> int:
+        """The cut-off."""
         return self.k
 
 
@@ -126,9 +128,11 @@ class Hit(CutoffMetric):
     label: ClassVar[str] = "Hit@K"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return 1 for queries with a relevant document among the first k."""
         return (rankings.hits(self.k) > 0).astype(np.float64)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
+        """Count hits and misses."""
         hits = sum(score.value == 1 for score in scores)
         misses = sum(score.value == 0 for score in scores)
         return {"Hits": hits, "Misses": misses, **super().summarize(scores)}
@@ -147,6 +151,7 @@ class Recall(CutoffMetric):
     label: ClassVar[str] = "Recall@K"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the share of each query's relevant documents among the first k."""
         return rankings.recall(self.k)
 
 
@@ -165,6 +170,7 @@ class Precision(CutoffMetric):
     denominator: Denominator = "k"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the share of the first k documents that is relevant."""
         return rankings.precision(self.k, self.denominator)
 
 
@@ -182,10 +188,12 @@ class F1(CutoffMetric):
     denominator: Denominator = "k"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the harmonic mean; 0 if both are 0."""
         p, r = rankings.precision(self.k, self.denominator), rankings.recall(self.k)
         return ratio(2 * p * r, p + r)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
+        """Add the means of precision and recall."""
         own = {f"Avg {name.title()}": mean_detail(scores, name) for name in ("precision", "recall")}
         return {**own, **super().summarize(scores)}
 
@@ -203,9 +211,11 @@ class MRR(CutoffMetric):
     label: ClassVar[str] = "MRR@K"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the reciprocal rank."""
         return 1 / rankings.first_hit_rank(self.k)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
+        """Count the ranks of the first relevant documents."""
         found = sum(bool(score.value) for score in scores)
         missed = sum(score.value == 0 for score in scores)
         first = sum(score.value == 1 for score in scores)
@@ -227,6 +237,7 @@ class MAP(CutoffMetric):
     label: ClassVar[str] = "MAP@K"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return each query's average precision."""
         gathered = cut(rankings.precisions(self.k), self.k)
         return ratio(gathered, rankings.n_relevant.astype(np.float64))
 
@@ -246,6 +257,7 @@ class NDCG(CutoffMetric):
     gain: Literal["linear", "exponential"] = "linear"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the discounted gain as a share of the best possible one."""
         exponential = self.gain == "exponential"
         found = rankings.discounted(self.k, exponential=exponential)
         best = rankings.ideal.discounted(self.k, exponential=exponential)
@@ -265,6 +277,7 @@ class RPrecision(RankingMetric):
     label: ClassVar[str] = "R-Precision"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the share of the first R documents that is relevant."""
         found = rankings.relevant & (rankings.ranks <= rankings.n_relevant[:, None])
         hits = np.count_nonzero(found, axis=1).astype(np.float64)
         return ratio(hits, rankings.n_relevant.astype(np.float64))
@@ -285,6 +298,7 @@ class BPref(RankingMetric):
     label: ClassVar[str] = "bpref"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the share of preferences that the order respects."""
         r = rankings.n_relevant.astype(np.float64)
         rows, ranks = np.divmod(np.flatnonzero(rankings.relevant), rankings.gains.shape[1] or 1)
         before = np.minimum(np.cumsum(rankings.irrelevant, axis=1)[rows, ranks], r[rows])

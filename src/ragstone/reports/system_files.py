@@ -21,19 +21,13 @@ from ragstone.results.systems import LETTERS, Systems
 
 def write_html(systems: Systems, path: Path) -> None:
     heads, *rows = lines(systems, Markup("<strong>{}</strong>"), Markup("<sup>{}</sup>"))
-    details = [
-        (
-            *(each.names[1], list(finding_lines(each))),
-            *(difference_grid(each.metric_changes), list(drop_lines(each))),
-        )
-        for each in systems.against_first
+    compared = [
+        (x.names[1], [*finding_lines(x)], difference_grid(x.metric_changes), [*drop_lines(x)])
+        for x in systems.against_first
     ]
     context = {"heads": heads, "rows": rows, "names": systems.names, "notes": [*notes(systems)]}
-    context |= {
-        "charts": list(curves(*systems.runs)),
-        "findings": details,
-        "title": findings(systems)[0],
-    }
+    context |= {"charts": list(curves(*systems.runs)), "findings": compared}
+    context["title"] = findings(systems)[0]
     write_file(path, lambda part: write_page(part, "systems.html", **context))
 
 

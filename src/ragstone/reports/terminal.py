@@ -471,12 +471,15 @@ def _failure_advice(run: Run) -> str | None:
     firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in scores]
     if target_failed and any(each and " returned 404" in each.words for each in firsts):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
+    rejected = "read the reply in the failed rows, and change what is sent"
+    if not target_failed and not any(map(is_model, split_names(plan.judge))):
+        rejected = "start a new run with --model: LLMs read JSON and tables"
     advice: dict[Cause, str] = {
         Cause.TIMEOUT: f"{again}; if it times out again, {use} --timeout {2 * plan.timeout:g}",
         Cause.RATE_LIMITED: f"{again}; if it is limited again, {use} --set rpm=N, or a "
         f"--concurrency below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
-        Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
+        Cause.REJECTED: rejected,
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
         Cause.MALFORMED: other_model[Cause.MALFORMED],

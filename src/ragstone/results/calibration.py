@@ -56,7 +56,7 @@ class LabelledRow(FrozenModel):
     """A row with a label of every claim, and the mean of its labels as `human`."""
 
     position: int
-    seen: str  # a hash of its answer and contexts
+    text_hashes: str  # a hash of its answer and contexts
     judged: _Share
     human: _Share
     probability: Annotated[float, Field(gt=0, le=1)]  # of being drawn
@@ -119,7 +119,7 @@ class MetricCalibration(FrozenModel):
             labelled.append(
                 LabelledRow(
                     position=row.index,
-                    seen=row.sample.seen,
+                    text_hashes=row.sample.text_hashes,
                     judged=score.value,
                     human=sum(claim.human for claim in claims if claim) / len(claims),
                     probability=max(label.probability for label in of_row),
@@ -162,7 +162,7 @@ class MetricCalibration(FrozenModel):
             row = rows[at] if at < len(rows) else None
             changed += (
                 row is None
-                or (row.index, row.sample.seen) != (labelled.position, labelled.seen)
+                or (row.index, row.sample.text_hashes) != (labelled.position, labelled.text_hashes)
                 or (metric is not None and row.scores[metric].value != labelled.judged)
             )
         return changed

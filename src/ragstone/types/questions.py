@@ -176,7 +176,7 @@ class ExtractClaims(Question[tuple[claim.Claim, ...]], kind="extract_claims"):
 class VerifyClaims(
     Question[tuple[claim.Verdict, ...]], kind="verify_claims", one_each=("claims", "verdicts")
 ):
-    """What do these contexts say about each claim? A model reads `batch_size` claims at once.
+    """Do these contexts support each claim? A model reads `batch_size` claims at once.
 
     The contexts are about the `query` that the claims answer.
     """

@@ -53,7 +53,7 @@ def with_history(query: str, history: Sequence[Message] | None) -> str:
     return f"The conversation before the query:\n{before}\n\nThe query:\n{query}"
 
 
-def seen(response: str | None, contexts: Iterable[str]) -> str:
+def hash_texts(response: str | None, contexts: Iterable[str]) -> str:
     """Return short hashes of an answer and of its contexts, which show if they have changed."""
     texts = map(strip_controls, (response or "", "\n".join(contexts)))
     plain = (" ".join(text.split()).lstrip("'") for text in texts)  # as in a spreadsheet
@@ -90,9 +90,9 @@ class Sample(fields.FrozenModel):
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
 
     @property
-    def seen(self) -> str:
+    def text_hashes(self) -> str:
         """Hashes of the answer and of the contexts."""
-        return seen(self.response, [each.text for each in self.contexts or ()])
+        return hash_texts(self.response, [each.text for each in self.contexts or ()])
 
     @property
     def query_with_history(self) -> str:

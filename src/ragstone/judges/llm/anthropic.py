@@ -30,8 +30,6 @@ _REFUSABLE = {  # part of a request -> the words of a refusal; a tool replaces t
     "temperature": re.compile("temperature", re.IGNORECASE),
     "schema": re.compile("output.?(?:config|format)|structured|schema", re.IGNORECASE),
 }
-
-
 _INSTEAD = {"schema": "a tool instead of a JSON schema", "temperature": "no temperature"}
 
 

@@ -91,7 +91,7 @@ def _refuse_data(contexts: Sequence[str]) -> None:
     if 2 * data > len(contexts):
         seen = f"{data} of {len(contexts)} contexts" if len(contexts) > 1 else "the context"
         raise JudgeError(
-            Cause.JUDGE_ERROR,
+            Cause.REJECTED,
             f"not judged offline: JSON or a table is in {seen}, and comparing words there is "
             "little better than guessing; name a local or LLM judge with --judge",
         )

@@ -24,8 +24,8 @@ Term = str | int  # the stem of a word of a claim, or the number of one of its f
 
 def is_data(text: str) -> bool:
     """Return whether a text is JSON, or mostly rows of a table, whose words show little."""
-    if text.count("\n") < 2 or _JSON.match(text):
-        return bool(_JSON.match(text))
+    if _JSON.match(text) or text.count("\n") < 2:
+        return _JSON.match(text) is not None
     lines = [line for line in text.splitlines() if line.strip()]
     cells = [max(map(line.count, "|,;\t")) for line in lines if not line.endswith(".")]
     most = max(cells, key=cells.count, default=0)  # as many cells in most lines
