@@ -25,9 +25,9 @@ def write_html(systems: Systems, path: Path) -> None:
         (x.names[1], [*finding_lines(x)], difference_grid(x.metric_changes), [*drop_lines(x)])
         for x in systems.against_first
     ]
-    context = {"heads": heads, "rows": rows, "names": systems.names, "notes": [*notes(systems)]}
-    context |= {"charts": list(curves(*systems.runs)), "findings": compared}
-    context["title"] = findings(systems)[0]
+    context: dict[str, object] = {"title": findings(systems)[0], "heads": heads, "rows": rows}
+    context |= {"names": systems.names, "notes": [*notes(systems)], "findings": compared}
+    context["charts"] = list(curves(*systems.runs))
     write_file(path, lambda part: write_page(part, "systems.html", **context))
 
 
