@@ -1,15 +1,24 @@
 """How often the 95 % intervals of means corrected with human labels hold the true mean.
 
-python benchmarks/calibration_coverage.py [SIMULATIONS] [--verdicts DIR]
+python benchmarks/calibration_coverage.py [SIMULATIONS] [--people DIR]
 
-People's labels against the offline judge (calibration_verdicts.json: for each source the claims by
-tenth and twentieth of the judge's probability of support, people's "no" and then "yes"; --verdicts
-counts them again from DIR/SOURCE.jsonl.gz), and simulated good systems. N = 1,000 rows are judged
-and n of them labelled. Each line has the coverage and the mean width of the corrected interval, of
-labels alone, of PPI, PPI++ and Rogan-Gladen. The measured coverage must be at least 93 % (92 % for
-n = 20) and, from 100 independent rows on, at most 97 % of the runs in which a label disagrees with
-the judge. The mean width must not exceed that of labels alone. Exit 1 otherwise. With 2,000 runs,
-the standard error of a coverage is 0.5 points.
+With --people: the offline judge against people's labels in DIR/SOURCE.jsonl.gz. A run is about
+1,000 rows: whole sources (rows with the same contexts), drawn with replacement. Its truth is the
+mean that people's labels give all rows of the data set. n rows are labelled, drawn at random. Each
+line has coverage and mean width of the interval that ragstone shows (labels regressed on the
+judge's probabilities), of one that uses the verdicts only, and of labels alone; then how often a
+gate that tests the interval passes, if the truth is .03 below it, and .05 and .10 above it. Real
+systems: how far the mean is off after the shift that labels of another system give, and coverage of
+the difference of two systems with labels of the same questions.
+
+Simulated systems follow: N = 1,000 rows are judged and n of them labelled. Each line has the
+coverage and the mean width of the corrected interval, of labels alone, of PPI, PPI++ and
+Rogan-Gladen.
+
+The measured coverage must be at least 93 % (92 % for n = 20) and, for 100 independent simulated
+rows, at most 97 % of the runs in which a label disagrees with the judge. The mean width must not
+exceed that of labels alone, and at most 3 % of the gates may pass .03 too low. Exit 1 otherwise.
+With 2,000 runs, the standard error of a coverage is 0.5 points.
 """
 
 import argparse
@@ -17,92 +26,269 @@ import gzip
 import json
 import math
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.offline.judge import OfflineJudge, verify_claims
 from ragstone.results.stats import intervals
 from ragstone.results.stats import labels as label_statistics
 from ragstone.results.stats.intervals import NORMAL, effective, mean_interval
 from ragstone.results.stats.labels import LabelledScores, corrected_difference, corrected_mean
+from ragstone.types.claim import Label
 
 Numbers = NDArray[np.float64]
+Places = NDArray[np.int64]
 Ends = tuple[float, float]
 Random = np.random.Generator
-VERDICTS = Path(__file__).with_name("calibration_verdicts.json")
 ROWS = 1000
 SIZES = (20, 30, 50, 100, 200)
+THRESHOLD = OfflineJudge().settings.threshold
 Z = NORMAL.inv_cdf(0.975)
 # fewer for speed; each run has its own draws, so that their errors average out
 label_statistics.DRAWS, intervals.RESAMPLES = 1000, 500
 
 
-def counted(folder: Path) -> dict[str, list[list[int]]]:
-    """Count the offline judge's probabilities of support on labelled claims, and write them."""
-    from ragstone.judges.offline.judge import verify_claims
+@dataclass(frozen=True)
+class People:
+    """Claims that people labelled, in rows, the rows in sources: rows with the same contexts."""
 
-    found: dict[str, list[list[int]]] = {}
-    for source in json.loads(VERDICTS.read_text()):
-        counts = [[0] * 20, [0] * 20]
-        with gzip.open(folder / f"{source}.jsonl.gz", "rt", encoding="utf-8") as file:
-            for row in map(json.loads, file):
-                verdict = verify_claims((row["response"],), row["contexts"])[0]
-                confidence = verdict.confidence or 0.0
-                support = confidence if verdict.label == "SUPPORTED" else 1 - confidence
-                counts[row["label"] == "SUPPORTED"][min(19, int(support * 20))] += 1
-        found[source] = counts
-    lines = ",\n".join(f' "{name}": {json.dumps(counts)}' for name, counts in found.items())
-    VERDICTS.write_text(f"{{\n{lines}\n}}\n")
-    return found
+    name: str
+    support: Numbers  # the judge's probability for each claim
+    label: Numbers
+    row: Places  # of each claim
+    source: Places  # of each row
+
+    @classmethod
+    def of(cls, name: str, rows: Sequence["PeopleRow"]) -> "People":
+        """Number the rows and their sources."""
+        claims = [(n, *claim) for n, row in enumerate(rows) for claim in row.claims]
+        known = {source: n for n, source in enumerate(dict.fromkeys(row.source for row in rows))}
+        row, support, label = (np.array(column) for column in zip(*claims, strict=True))
+        return cls(name, support, label, row, np.array([known[each.source] for each in rows]))
+
+    def mean(self, values: Numbers) -> Numbers:
+        """Return the mean of each row's claims."""
+        return np.bincount(self.row, values) / np.bincount(self.row)
+
+    @property
+    def truth(self) -> float:
+        """The mean that people's labels give all rows."""
+        return float(self.mean(self.label).mean())
+
+    def sources(self) -> list[Places]:
+        """Return the rows of each source."""
+        order = np.argsort(self.source, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.source[order])) + 1)
+
+    def labelled(
+        self, rows: Places, units: Places, chosen: Places, *, verdicts: bool = False
+    ) -> LabelledScores:
+        """Return what the estimators see of a run of these rows; `chosen` ones are labelled."""
+        figures = (self.support >= THRESHOLD).astype(float) if verdicts else self.support
+        starts = np.searchsorted(self.row, np.arange(self.source.size + 1))
+        judged: list[float] = []
+        human: list[float] = []
+        chances: list[float] = []
+        keys: list[int] = []
+        for place in chosen.tolist():
+            here = slice(*starts[[rows[place], rows[place] + 1]].tolist())
+            size = here.stop - here.start
+            judged += figures[here].tolist()
+            human += self.label[here].tolist()
+            chances += [float(size)] * size
+            keys += [int(units[place])] * size
+        columns = (np.array(column) for column in (judged, human, chances))
+        return LabelledScores(self.mean(figures)[rows], units.tolist(), *columns, keys)
+
+
+class PeopleRow(NamedTuple):
+    """A row: its source, its system, and probability and label of each claim."""
+
+    source: str
+    system: str
+    claims: tuple[tuple[float, float], ...]
+
+
+def read_people(path: Path) -> list[PeopleRow]:
+    """Ask the offline judge about each labelled claim of a file."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [*map(_people_row, map(json.loads, file))]
+
+
+def _people_row(row: dict[str, Any]) -> PeopleRow:
+    response, contexts = row["response"], row["contexts"]
+    labels = {response: float(row["label"] == "SUPPORTED")}
+    if spans := row.get("spans"):  # of RAGTruth: a claim with wrong words is wrong
+        labels = {
+            claim.text: float(
+                all(
+                    claim.span is None
+                    or claim.span[1] <= wrong["start"]
+                    or wrong["end"] <= claim.span[0]
+                    for wrong in spans
+                )
+            )
+            for claim in extract_claims(response)
+        }
+    elif spans is not None:
+        labels = dict.fromkeys((claim.text for claim in extract_claims(response)), 1.0)
+    verdicts = verify_claims((*labels,), contexts)
+    yes = [v.label is Label.SUPPORTED for v in verdicts]
+    support = [abs((not one) - (v.confidence or 0.0)) for one, v in zip(yes, verdicts, strict=True)]
+    parts = row["id"].split("-")
+    system = row.get("model") or (parts[-2] if row.get("source") == "faithdial_audit" else "")
+    return PeopleRow(json.dumps(contexts), system, tuple(zip(support, labels.values(), strict=True)))
+
+
+def people_cell(cell: tuple[People, int], *, simulations: int) -> tuple[str, bool]:
+    """Return a line of the table of people's labels, and whether it is as it must be."""
+    people, n = cell
+    rng = np.random.default_rng([n, *people.name.encode()])
+    truth, sources = people.truth, people.sources()
+    whole = people.mean(people.label)
+    intervals_of: dict[str, list[Ends]] = {"corrected": [], "verdicts only": [], "labels alone": []}
+    for _ in range(simulations):
+        label_statistics.SEED = intervals.SEED = int(rng.integers(2**31))
+        rows, units = drawn_sources(sources, rng)
+        chosen = rng.permutation(rows.size)[:n]
+        for name, verdicts in (("corrected", False), ("verdicts only", True)):
+            seen = people.labelled(rows, units, chosen, verdicts=verdicts)
+            intervals_of[name].append(corrected_mean(seen).interval)
+        alone = mean_interval(whole[rows[chosen]].tolist(), clusters=units[chosen].tolist())
+        intervals_of["labels alone"].append(alone or (0.0, 1.0))
+    ends = {name: np.array(each) for name, each in intervals_of.items()}
+    covers = {
+        name: float(np.mean((e[:, 0] <= truth) & (truth <= e[:, 1]))) for name, e in ends.items()
+    }
+    widths = {name: float(np.mean(e[:, 1] - e[:, 0])) for name, e in ends.items()}
+    passes = [float(np.mean(ends["corrected"][:, 0] >= truth + gap)) for gap in (0.03, -0.05, -0.1)]
+    wrong: list[str] = []
+    if covers["corrected"] < (0.92 if n < 30 else 0.93):
+        wrong.append("covers too little")
+    if widths["corrected"] > widths["labels alone"]:
+        wrong.append("wider than labels alone")
+    if passes[0] > 0.03:
+        wrong.append("passes too often")
+    words = "  ".join(f"{name} {100 * covers[name]:5.1f} {widths[name]:.3f}" for name in ends)
+    gates = " ".join(f"{100 * share:5.1f}" for share in passes)
+    judge = float(people.mean((people.support >= THRESHOLD).astype(float)).mean())
+    about = f"{people.name:22} people {truth:.3f} judge {judge:.3f} {n:4}"
+    return f"{about}  {words}  passes {gates}  {', '.join(wrong).upper()}", not wrong
+
+
+def drawn_sources(sources: Sequence[Places], rng: Random) -> tuple[Places, Places]:
+    """Draw whole sources until there are about ROWS rows; return the rows and their units."""
+    size = fmean(map(len, sources))
+    chosen = rng.integers(0, len(sources), max(1, round(ROWS / size)))
+    rows = [sources[place] for place in chosen]
+    return np.concatenate(rows), np.repeat(np.arange(len(rows)), [each.size for each in rows])
+
+
+def pair_cell(pair: tuple[People, People], *, simulations: int, n: int = 60) -> str:
+    """Return how far labels of one system move the other's mean, and their difference's coverage.
+
+    Both systems answered the questions of the same sources; of n sources all rows are labelled.
+    """
+    rng = np.random.default_rng([n, *pair[0].name.encode(), *pair[1].name.encode()])
+    verdicts = [people.mean((people.support >= THRESHOLD).astype(float)) for people in pair]
+    whole = [people.mean(people.label) for people in pair]
+    by_source = [people.sources() for people in pair]
+    gain = pair[1].truth - pair[0].truth
+    errors: dict[str, list[float]] = {"judge": [], "shifted": []}
+    inside: list[bool] = []
+    for _ in range(simulations):
+        label_statistics.SEED = int(rng.integers(2**31))
+        drawn = rng.integers(0, len(by_source[0]), len(by_source[0]))
+        runs: list[LabelledScores] = []
+        means: list[tuple[float, float]] = []
+        for people, sources, judge, human in zip(pair, by_source, verdicts, whole, strict=True):
+            several = [sources[place] for place in drawn]
+            rows = np.concatenate(several)
+            units = np.repeat(np.arange(len(several)), [each.size for each in several])
+            chosen = np.flatnonzero(units < n)
+            runs.append(people.labelled(rows, units, chosen))
+            means.append((judge[rows].mean(), (human - judge)[rows[chosen]].mean()))
+        low, high = corrected_difference(*runs).interval
+        inside.append(low <= gain <= high)
+        judged = means[1][0]
+        errors["judge"].append(abs(judged - pair[1].truth))
+        errors["shifted"].append(abs(np.clip(judged + means[0][1], 0, 1) - pair[1].truth))
+    words = "  ".join(f"{name} off by {fmean(each):.3f}" for name, each in errors.items())
+    about = f"labels of {pair[0].name}, run of {pair[1].name}"
+    return f"{about:34} {words}  difference {gain:+.3f} covered {100 * fmean(inside):5.1f}"
+
+
+def common_sources(a: Sequence[PeopleRow], b: Sequence[PeopleRow]) -> set[str]:
+    """Return the sources of both."""
+    return {row.source for row in a} & {row.source for row in b}
+
+
+def measure_people(folder: Path, simulations: int) -> list[bool]:
+    """Print the tables of people's labels; return for each line whether it is as it must be."""
+    with ProcessPoolExecutor() as pool:
+        files = sorted(folder.glob("*.jsonl.gz"))
+        found = dict(zip((f.name.split(".")[0] for f in files), pool.map(read_people, files), strict=True))
+        everyone = [People.of(name, rows) for name, rows in found.items()]
+        systems: dict[str, list[PeopleRow]] = {}
+        for row in found.get("faithdial_audit", ()):
+            systems.setdefault(row.system, []).append(row)
+        everyone += [People.of(f"faithdial, {name}", rows) for name, rows in systems.items()]
+        cells = [(people, n) for people in everyone for n in (20, 30, 60, 100)]
+        print("\npeople's labels: coverage in % and width; gates that pass, in %", flush=True)
+        fine: list[bool] = []
+        for line, passed in pool.map(partial(people_cell, simulations=simulations), cells):
+            print(line, flush=True)
+            fine.append(passed)
+        pairs: list[tuple[People, People]] = []
+        for a, b in permutations(sorted(systems), 2):
+            both = common_sources(systems[a], systems[b])
+            if len(both) >= 100:
+                one, two = (
+                    People.of(name, sorted(r for r in systems[name] if r.source in both))
+                    for name in (a, b)
+                )
+                pairs.append((one, two))
+        print("\nreal systems on the same sources, labels of 60 sources", flush=True)
+        for line in pool.map(partial(pair_cell, simulations=simulations), pairs):
+            print(line, flush=True)
+    return fine
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A population of claims: the judge's probability of support, the label, and how common."""
+    """A population of claims: the judge's verdict, the label, and how common they are."""
 
-    support: Numbers
+    verdict: Numbers
     label: Numbers
     share: Numbers
-
-    @property
-    def verdict(self) -> Numbers:
-        """The judge's verdict, 0 or 1."""
-        return (self.support >= 0.5).astype(float)
 
     @property
     def truth(self) -> float:
         """The share of claims with the label yes."""
         return float(self.share @ self.label)
 
-    @property
-    def wrong(self) -> float:
-        """The share of claims on which judge and label disagree."""
-        return float(self.share @ (self.verdict != self.label))
-
-    @classmethod
-    def of_counts(cls, counts: list[list[int]]) -> "Cells":
-        """Return the population of a source."""
-        flat = np.array(counts, dtype=float).ravel()
-        support = np.tile((np.arange(20) + 0.5) / 20, 2)
-        return cls(support, np.repeat([0.0, 1.0], 20), flat / flat.sum())
-
     @classmethod
     def simulated(cls, truth: float, sensitivity: float, specificity: float) -> "Cells":
         """Return a population with this share of yes and a judge of this quality."""
         share = [truth * sensitivity, truth * (1 - sensitivity)]
         share += [(1 - truth) * (1 - specificity), (1 - truth) * specificity]
-        support, label = [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]
-        return cls(np.array(support), np.array(label), np.array(share))
+        verdict, label = [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]
+        return cls(np.array(verdict), np.array(label), np.array(share))
 
-    def draw(self, rng: Random, n: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Draw the verdicts, labels and probabilities of n claims."""
+    def draw(self, rng: Random, n: int) -> tuple[Numbers, Numbers]:
+        """Draw the verdicts and labels of n claims."""
         chosen = rng.choice(self.share.size, n, p=self.share)
-        return self.verdict[chosen], self.label[chosen], self.support[chosen]
+        return self.verdict[chosen], self.label[chosen]
 
     def judged(self, rng: Random, labels: Numbers) -> Numbers:
         """Draw the judge's verdicts on claims with these labels."""
@@ -149,14 +335,8 @@ class Drawn:
 
 def claims(cells: Cells, n: int, rng: Random) -> Drawn:
     """Draw rows with one claim and one verdict."""
-    verdicts, labels, _ = cells.draw(rng, ROWS)
+    verdicts, labels = cells.draw(rng, ROWS)
     return Drawn.simple(verdicts, labels, n, cells.truth)
-
-
-def supports(cells: Cells, n: int, rng: Random) -> Drawn:
-    """Draw rows with one claim, scored by its probability of support."""
-    _, labels, support = cells.draw(rng, ROWS)
-    return Drawn.simple(support, labels, n, cells.truth)
 
 
 @dataclass(frozen=True)
@@ -197,7 +377,7 @@ def responses(cells: Cells, n: int, rng: Random) -> Drawn:
 
 def planned(cells: Cells, n: int, rng: Random) -> Drawn:
     """Draw rows with one claim; those that the judge calls unsupported are labelled more often."""
-    verdicts, labels, _ = cells.draw(rng, ROWS)
+    verdicts, labels = cells.draw(rng, ROWS)
     wish = np.where(verdicts == 1, 1.0, 3.0)
     chances = wish / wish.sum() * n
     chosen = np.flatnonzero(rng.random(ROWS) < chances)
@@ -342,14 +522,15 @@ def differing(
 
 
 def main() -> int:
-    """Print the table; return 1 where a figure is out of its bounds."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the tables; return 1 where a figure is out of its bounds."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("simulations", nargs="?", type=int, default=2000)
-    parser.add_argument("--verdicts", type=Path, metavar="DIR")
+    parser.add_argument("--people", type=Path, metavar="DIR")
     given = parser.parse_args()
-    counts = counted(given.verdicts) if given.verdicts else json.loads(VERDICTS.read_text())
     simulations: int = given.simulations
-    people = {name: Cells.of_counts(each) for name, each in counts.items()}
+    fine = measure_people(given.people, simulations) if given.people else []
     simulated = {
         "good system, good judge": Cells.simulated(0.93, 0.95, 0.8),
         "good system, fair judge": Cells.simulated(0.9, 0.9, 0.6),
@@ -357,11 +538,7 @@ def main() -> int:
         "fair system, useless judge": Cells.simulated(0.7, 0.6, 0.4),
         "near-perfect judge": Cells.simulated(0.85, 0.99, 0.97),
     }
-    both = people | simulated
-    some = {name: both[name] for name in ("begin", "wice_dev", *simulated)}
-    few = {
-        name: both[name] for name in ("begin", "good system, good judge", "good system, fair judge")
-    }
+    few = {name: simulated[name] for name in [*simulated][:2]}
 
     def cells_of(
         draw: Callable[..., Drawn],
@@ -379,10 +556,12 @@ def main() -> int:
 
     # 100 rows of sources are about 33 independent ones
     tables: dict[str, tuple[float, list[tuple[str, int, Once]]]] = {
-        "verdicts": (0.97, cells_of(claims, both, SIZES, verdicts=True)),
-        "probabilities": (0.97, cells_of(supports, people, SIZES)),
-        "responses of 1 to 6 claims": (0.97, cells_of(responses, some, (20, 30, 100))),
-        "the same, claims labelled": (0.97, cells_of(claims_of_responses, some, (20, 30, 100))),
+        "verdicts": (0.97, cells_of(claims, simulated, SIZES, verdicts=True)),
+        "responses of 1 to 6 claims": (0.97, cells_of(responses, simulated, (20, 30, 100))),
+        "the same, claims labelled": (
+            0.97,
+            cells_of(claims_of_responses, simulated, (20, 30, 100)),
+        ),
         "planned, 3 times as often if unsupported": (
             0.97,
             cells_of(planned, few, (30, 100), equal=False),
@@ -397,7 +576,6 @@ def main() -> int:
             ],
         ),
     }
-    fine: list[bool] = []
     with ProcessPoolExecutor() as pool:
         found = {
             title: pool.map(partial(measured, simulations=simulations, most=most), cells)

@@ -199,7 +199,8 @@ def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: 
     last = 0
     for start, end, sources in find_citations(response, CONTEXTS):
         assert last <= start < end
-        assert response[start] + response[end - 1] in ("[]", "【】")
+        ends = response[start] + response[end - 1]
+        assert ends in ("[]", "【】") or (ends[0] == "^" and ends[1] in "012]")
         assert sources
         assert all(0 <= number < 3 for source in sources for number in source.contexts)
         last = end
