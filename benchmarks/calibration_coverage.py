@@ -147,7 +147,9 @@ def _people_row(row: dict[str, Any]) -> PeopleRow:
     support = [abs((not one) - (v.confidence or 0.0)) for one, v in zip(yes, verdicts, strict=True)]
     parts = row["id"].split("-")
     system = row.get("model") or (parts[-2] if row.get("source") == "faithdial_audit" else "")
-    return PeopleRow(json.dumps(contexts), system, tuple(zip(support, labels.values(), strict=True)))
+    return PeopleRow(
+        json.dumps(contexts), system, tuple(zip(support, labels.values(), strict=True))
+    )
 
 
 def people_cell(cell: tuple[People, int], *, simulations: int) -> tuple[str, bool]:
@@ -237,7 +239,9 @@ def measure_people(folder: Path, simulations: int) -> list[bool]:
     """Print the tables of people's labels; return for each line whether it is as it must be."""
     with ProcessPoolExecutor() as pool:
         files = sorted(folder.glob("*.jsonl.gz"))
-        found = dict(zip((f.name.split(".")[0] for f in files), pool.map(read_people, files), strict=True))
+        found = dict(
+            zip((f.name.split(".")[0] for f in files), pool.map(read_people, files), strict=True)
+        )
         everyone = [People.of(name, rows) for name, rows in found.items()]
         systems: dict[str, list[PeopleRow]] = {}
         for row in found.get("faithdial_audit", ()):
