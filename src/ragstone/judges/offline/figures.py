@@ -39,12 +39,12 @@ class Figure:
         return same and not (self.is_stated_by(other) or other.is_stated_by(self))
 
 
-_NUMBER = words.lazy_pattern(
+_NUMBER = words.lazy_pattern(  # no group is possessive, since Python before 3.11.5 loses digits
     r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_\[])  # not inside IP68, #12 or [12]
     (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
     (?P<sign>(?<![\w.,)])[-−–](?=[$€£\d])|\b(?:[Mm]inus|[Nn]egative)\s)?
     (?P<money>[$€£]\s?)?(?![12]\d\d0['’]?s\b)  # nor the 1980s
-    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d)){0,9}+(?:[.,٫]\d{1,12})?)""",
+    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d)){0,9}(?:[.,٫]\d{1,12})?)""",
     re.VERBOSE,
 )
 _NEXT = words.lazy_pattern(
