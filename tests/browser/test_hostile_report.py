@@ -94,7 +94,7 @@ async def test_hostile_texts_in_the_viewer_are_only_texts(
     with serve_in_background(tmp_path / "runs.db") as url:
         names = f"a={a.manifest.run_id}&b={b.manifest.run_id}"
         page = await browse(f"{url}/compare?{names}", examined=True)
-        await expect(page.locator("svg.scatter")).to_have_count(2)
+        await expect(page.locator("svg.forest")).to_have_count(3)
         for row, shown in enumerate(HOSTILE.values()):
             await page.goto(f"{url}/runs/{b.manifest.run_id}#sample={row}")
             await expect(page.locator("#text-response")).to_contain_text(shown)

@@ -150,10 +150,11 @@ async def test_the_page_of_a_run_in_progress_shows_more_when_it_is_reloaded(
             await page.close()
 
 
-async def test_a_circle_leads_to_a_sample_of_b(browse: Browse, viewed: Viewed) -> None:
+async def test_a_compared_row_leads_to_a_sample_of_b(browse: Browse, viewed: Viewed) -> None:
     page = await browse(viewed.compared)
     await expect(page.locator("svg.forest")).to_have_count(3)
-    await page.locator("svg.scatter a").first.click()
+    await page.locator("details.fold summary").last.click()
+    await page.locator("a[href*='?row=']").first.click()
     await expect(page).to_have_url(re.compile(rf"/runs/{viewed.b}\?row=\d+#sample=\d+$"))
     await expect(page.locator("#sample-title")).to_be_visible()
     await page.go_back()

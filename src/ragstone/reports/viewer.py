@@ -9,14 +9,13 @@ import asyncio
 import errno
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hmac import compare_digest
 from secrets import token_urlsafe
 from typing import Any, cast
 
-import numpy as np
 import uvicorn
 from anyio import CapacityLimiter, to_thread
 from markupsafe import Markup
@@ -29,16 +28,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragstone._internal.text import count
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
 from ragstone.reports.comparison import finding_lines, sections
 from ragstone.reports.format import brief, finite
-from ragstone.reports.html.charts import Dot, forest, scatter, spark
+from ragstone.reports.html.charts import forest, spark
 from ragstone.reports.html.page import page_context, read_asset, render
 from ragstone.reports.terminal import run_entry
-from ragstone.results.comparison import Comparison
-from ragstone.results.paired import MetricChange
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.reader import StoredRows
 from ragstone.store.runs import compare, summarize
@@ -52,7 +48,6 @@ _HEADINGS = {
 EXAMPLES, DEFAULT_RUNS = 10, 100  # samples in each section of a comparison, and runs in the list
 TREND = 20  # runs in the line of a metric
 COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000  # in the list, and on a run's page: each quick enough
-CELLS = 50  # dots in a row of a chart; closer pairs that changed in the same direction share one
 _MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
@@ -119,15 +114,6 @@ class Views:
             index = rows.index_at(position) if isinstance(rows, StoredRows) else position
             return f"{page}?row={index}#sample={index}"
 
-        scatters: dict[str, Markup] = {}
-        for change in comparison.metric_changes:
-            if change.n:
-                scatters[change.metric] = scatter(
-                    list(_dots(comparison, change, sample_url)),
-                    b.metrics[change.metric].range,
-                    title=f"Scores of samples by {change.metric}",
-                    higher_is_better=change.higher_is_better,
-                )
         return html_response(
             "compare.html",
             a=a,
@@ -136,7 +122,6 @@ class Views:
             findings=list(finding_lines(comparison)),
             sections={each.name: each for each in sections(comparison)},
             forest=forest(comparison.metric_changes),
-            scatters=scatters,
             sample_url=sample_url,
         )
 
@@ -153,26 +138,6 @@ def _trend(runs: Sequence[Mapping[str, Any]]) -> tuple[str, float, Markup] | Non
     if name is None or known[-1].get(name) is None:
         return None
     return name, means[-1], spark(means, f"{name}: {', '.join(map(brief, means))}")
-
-
-def _dots(
-    comparison: Comparison, change: MetricChange, sample_url: Callable[[int], str]
-) -> Iterator[Dot]:
-    """Yield a dot for pairs near each other; it leads to the first that got worse most."""
-    scores = comparison.scores[change.metric]
-    difference = np.round(scores.b - scores.a, 12) * (1 if change.higher_is_better else -1)
-    order = np.lexsort((scores.places, scores.a, difference))
-    values = np.column_stack((scores.a, scores.b))[order]
-    span = float(values.max() - values.min()) or 1.0
-    signs = np.sign(np.round(values[:, 1] - values[:, 0], 12))
-    cells = np.column_stack((np.round(values / span * CELLS), signs))
-    _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
-    rows = comparison.pairing.pairs[scores.places[order[firsts]], 0]
-    for (a, b), number, row in zip(
-        values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
-    ):
-        words = f"{count(number, 'sample')}: {brief(a)} in A, {brief(b)} in B"
-        yield Dot(a, b, number, words, sample_url(row))
 
 
 def asset(request: Request) -> Response:

@@ -11,13 +11,11 @@ from ragstone.reports.html.charts import (
     GAUGE,
     HEIGHT,
     WIDTH,
-    Dot,
     Point,
     forest,
     gauge,
     histogram,
     lines,
-    scatter,
     spark,
 )
 from ragstone.reports.html.page import read_asset
@@ -153,22 +151,6 @@ def test_differences_of_other_ranges_are_shares_of_them() -> None:
     assert plots.shares
     places = [read(plot).numbers("point", "cx") for plot in plots.rows.values()]
     assert places[0] == places[1]
-
-
-@pytest.mark.parametrize(("higher", "tone"), [(True, "better"), (False, "worse")])
-def test_samples_that_changed_are_links_on_their_side_of_the_diagonal(
-    higher: bool, tone: str
-) -> None:
-    found = [Dot(0.25, 0.75, 9, HOSTILE, f"/x?{HOSTILE}"), Dot(0.5, 0.5, 1, "equal", "/y")]
-    plot = read(scatter(found, (0, 1), title=HOSTILE, higher_is_better=higher))
-    (up,), (equal,) = plot.of(tone), plot.of("same")
-    assert float(up["cy"]) < float(up["cx"])
-    assert float(up["r"]) > float(equal["r"])
-    assert plot.svg.get("role") == "group", "an image cannot have links"
-    (link,) = plot.svg.iter("a")
-    assert link.get("aria-label") == HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
-    assert list(plot.svg.iter("script")) == []
-    assert plot.words.startswith(f"10 pairs: {9 * higher} better, {9 * (not higher)} worse in B")
 
 
 def test_a_line_has_its_means_in_a_band_of_intervals() -> None:

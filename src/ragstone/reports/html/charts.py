@@ -24,19 +24,14 @@ class _Svg:
     def __init__(self, kind: str, width: float, height: float) -> None:
         self._kind, self._box = kind, f"0 0 {width:g} {height:g}"
         self._shapes: list[str] = []
-        self._role = "img"
 
-    def add(self, tag: str, css: str, words: str = "", *, link: str = "", **places: object) -> None:
+    def add(self, tag: str, css: str, words: str = "", **places: object) -> None:
         attributes = "".join(
             f' {name}="{round(value, 2) if isinstance(value, float) else value}"'
             for name, value in places.items()
         )
         tip = f"<title>{_escaped(words)}</title>" if words else ""
-        shape = f'<{tag} class="{css}"{attributes}>{tip}</{tag}>'
-        if link:
-            self._role = "group"  # the content of an image cannot have links
-            shape = f'<a href="{_escaped(link)}" aria-label="{_escaped(words)}">{shape}</a>'
-        self._shapes.append(shape)
+        self._shapes.append(f'<{tag} class="{css}"{attributes}>{tip}</{tag}>')
 
     def write(self, words: str, x: float, y: float, anchor: str = "start") -> None:
         self._shapes.append(
@@ -44,7 +39,7 @@ class _Svg:
         )
 
     def finish(self, title: str = "", words: str = "") -> Markup:
-        role = f'role="{self._role}"' if title else 'aria-hidden="true"'
+        role = 'role="img"' if title else 'aria-hidden="true"'
         texts = f"<title>{_escaped(title)}</title>" if title else ""
         texts += f"<desc>{_escaped(words)}</desc>" if words else ""
         shapes = "".join(self._shapes)
@@ -153,45 +148,6 @@ def forest(changes: Sequence[MetricChange]) -> Forest | None:
     axis.write("0", middle, 11, "middle")
     axis.write(f"+{reach:.2f}", WIDTH, 11, "end")
     return Forest(rows, axis.finish(), shares=len({each.span for each in drawn}) > 1)
-
-
-class Dot(NamedTuple):
-    a: float
-    b: float
-    pairs: int  # how many are equal; the first one is linked
-    words: str
-    link: str
-
-
-def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bool) -> Markup:
-    low, high = _axis(ends, [each for dot in dots for each in (dot.a, dot.b)])
-    size, left, top = 200.0, 30.0, 14.0
-    svg = _Svg("scatter", left + size + 14, top + size + 34)
-    svg.add("rect", "frame", x=left, y=top, width=size, height=size)
-    svg.add("line", "zero", x1=left, x2=left + size, y1=top + size, y2=top)
-    better = worse = 0
-    for dot in sorted(dots, key=lambda each: -each.pairs):
-        gain = round(dot.b - dot.a, 12) * (1 if higher_is_better else -1)
-        better, worse = better + dot.pairs * (gain > 0), worse + dot.pairs * (gain < 0)
-        svg.add(
-            "circle",
-            f"point {'better' if gain > 0 else 'worse' if gain < 0 else 'same'}",
-            dot.words,
-            link=dot.link if gain else "",
-            cx=left + position(dot.a, low, high, size),
-            cy=top + size - position(dot.b, low, high, size),
-            r=min(3.0 + math.sqrt(dot.pairs), 12.0),
-        )
-    bottom = top + size + 14
-    svg.write(f"{low:g}", left, bottom)
-    svg.write(f"{high:g}", left + size, bottom, "end")
-    svg.write("score in A", left + size / 2, bottom + 14, "middle")
-    svg.write(f"{high:g}", left - 5, top + 9, "end")
-    svg.write(f"{low:g}", left - 5, top + size, "end")
-    svg.write("B", left - 5, top + size / 2 + 3, "end")
-    pairs = count(sum(dot.pairs for dot in dots), "pair")
-    words = f"{pairs}: {better:,} better, {worse:,} worse in B; samples on the diagonal are equal"
-    return svg.finish(title, words)
 
 
 class Point(NamedTuple):
