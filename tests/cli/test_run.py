@@ -558,3 +558,14 @@ def test_accepted_answers_stay_a_list_in_all_files(ragstone: Command, tmp_path: 
     rows = [json.loads(line) for line in Path("r.jsonl").read_text("utf-8").splitlines()]
     assert [row["reference"] for row in rows] == [["y", "x"], "x"]
     assert [row["scores"]["exact_match"]["value"] for row in rows] == [1.0, 0.0]
+
+
+def test_saved_answers_without_contexts_call_no_system(ragstone: Command, tmp_path: Path) -> None:
+    """Only questions without answers are sent to the API that nobody named."""
+    text = "question,answer,reference,point_ids,retrieved_ids\n"
+    text += 'How long?,24 months.,It lasts 24 months.,d1,"d2,d1"\n'
+    (tmp_path / "saved.csv").write_text(text)
+    said = ragstone("run", "saved.csv", "--no-store", "--no-export")
+    assert (said.code, "localhost" in said.err) == (0, False), said.err
+    assert said.out.startswith("The answer is right.")
+    assert re.search(r"mrr@5 +0\.50", said.out)

@@ -64,6 +64,7 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = {
 }
 """Sample field -> the function that reads its value; `tags` are in several columns."""
 TEXTS = READERS.keys() - {"id", "ranking", "relevance"}
+ANSWERS = frozenset(("response", "contexts", "ranking"))  # one of them shows saved answers
 NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 
 
@@ -521,7 +522,7 @@ def _dataset_of(
             ),
             tags=contents.tags,
         ),
-        collected=saved,
+        collected=saved or not ANSWERS.isdisjoint(contents.fields),
         absent=absences(mode, name) if saved or not choice else choice.absent,
         failures=failures,
         known=frozenset(chain.from_iterable(failures.values())),
