@@ -95,6 +95,38 @@ def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
     assert {key for key in keys if f"`{key}`" not in page} == set()
 
 
+def test_a_better_threshold_is_written_into_the_settings(ragstone: Command) -> None:
+    """People reject every fourth answer, to which the judge gives a higher probability than 0.5."""
+    rows = [
+        {
+            "query": f"How tall is tower {n}?",
+            "response": f"The tower number {n} of {TOWNS[n % 5]} is very {end}.",
+            "contexts": [f"The tower number {n} of {TOWNS[n % 5]} is very tall and old."],
+        }
+        for n in range(50)
+        for end in ["tall" if n % 4 else "tall green glass"]
+    ]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert ragstone("run", "a.jsonl", "-m", "faithfulness", "--no-export").code == 0
+    add_labels(40, wrong=100)
+    Path("ragstone.yaml").write_text("data: a.jsonl\n#judge: offline\nk: 3\n")
+    said = ragstone("labels", "calibrate", "last", "--apply")
+    assert said.code == 0, said.err
+    assert "wrote ragstone.yaml: judge: offline,threshold=" in said.out
+    data, judge, k = Path("ragstone.yaml").read_text().splitlines()
+    assert (data, k) == ("data: a.jsonl", "k: 3")
+    assert judge.startswith('judge: "offline,threshold=')
+    assert ragstone("run", "-m", "faithfulness", "--no-export").code == 0
+    assert judge[8:-1] in ragstone("runs", "show", "last", "-v").out
+
+
+def test_no_threshold_is_written_without_gain(labelled: Command) -> None:
+    said = labelled("labels", "calibrate", "last", "--apply")
+    assert said.code == 0, said.err
+    assert "no threshold was applied: these labels show none that is better" in said.out
+    assert not Path("ragstone.yaml").exists()
+
+
 def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
     assert labelled("labels", "calibrate", "last").err == ""
     add_labels(3, claim=None, annotator="ben")

@@ -26,7 +26,6 @@ from ragstone.reports.worst import (
     checked_metrics,
     excerpt,
     failing_claim,
-    find_row,
     focus_metric,
     shortfall,
     worst_samples,
@@ -38,7 +37,7 @@ from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.gate import Gate, Of, Op
 from ragstone.types.policy import NEVER
 from ragstone.types.reply import Failure
-from ragstone.types.row import Row, TargetCall
+from ragstone.types.row import Row, TargetCall, find_row
 from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]

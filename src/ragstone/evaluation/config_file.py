@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 
 from ragstone._internal.fields import metric_name
+from ragstone._internal.files import write_text
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import describe_fault
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
@@ -129,6 +130,18 @@ def read_config(path: str | Path) -> Config:
         plugins=values.get("plugin", ()),
         **{name: values.get(name) for name in ("preset", "data", "store")},
     )
+
+
+def set_judge(name: str) -> None:
+    """Set the judge in the FILE of this folder; its other lines keep their places."""
+    text, line = "", f"judge: {json.dumps(name)}"
+    if FILE.exists():
+        text = FILE.read_text("utf-8").rstrip("\n") + "\n"
+    for old in (r"(?m)^(?:judge|model):.*$", r"(?m)^#judge:.*$", r"\Z"):
+        text, replaced = re.subn(old, lambda _: line, text, count=1)
+        if replaced:
+            break
+    write_text(FILE, text if text.endswith("\n") else f"{text}\n")
 
 
 def _value(name: str, entry: "YamlValue", folder: Path) -> object:

@@ -1,6 +1,5 @@
 """Which rows of a run to look at: the worst, those that miss a threshold, a short excerpt."""
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,7 +13,7 @@ from ragstone.results.outcomes import Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.gate import Gate, reaches
-from ragstone.types.row import LazyRows, Row
+from ragstone.types.row import LazyRows, Row, find_row
 from ragstone.types.score import MetricInfo, Score
 
 WORST, MAX_CLAIM = 3, 200  # samples, and characters of a failing claim: the reason needs room
@@ -107,20 +106,6 @@ def failing_claim(score: Score) -> str:
     more = f"; and {len(claims) - 1} more" if len(claims) > 1 else ""
     against = "" if first.against == "contexts" else f", checked against the {first.against}"
     return f"{LABELS[first.label]}{against}: {one_line(first.text, MAX_CLAIM)}{why}{more}"
-
-
-def find_row(rows: Sequence[Row], place: int) -> Row | None:
-    # rows are ordered by place, so a row's position is at most its place, and smaller by at most
-    # the number of missing rows
-    if place < len(rows) and (row := rows[place]).index == place:
-        return row
-    if not rows:
-        return None
-    missing = rows[-1].index + 1 - len(rows)
-    end = min(place, len(rows))
-    start = min(max(place - missing, 0), end)
-    position = bisect_left(rows, place, start, end, key=lambda row: row.index)
-    return row if position < end and (row := rows[position]).index == place else None
 
 
 def threshold_metrics(run: Run) -> tuple[str, ...]:

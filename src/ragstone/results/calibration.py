@@ -8,11 +8,9 @@ do not show it: how often a judge errs differs between systems.
 import json
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -31,7 +29,7 @@ from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import EPSILON
 from ragstone.types.label import HumanLabel
-from ragstone.types.row import Row
+from ragstone.types.row import Row, find_row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
@@ -156,13 +154,10 @@ class MetricCalibration(FrozenModel):
         """Count the labelled rows with other texts, or of `metric` with another score."""
         changed = 0
         for labelled in self.rows:
-            at = labelled.position  # also its place, if the run is complete
-            if at >= len(rows) or rows[at].index != at:
-                at = bisect_left(rows, at, hi=min(at, len(rows)), key=attrgetter("index"))
-            row = rows[at] if at < len(rows) else None
+            row = find_row(rows, labelled.position)
             changed += (
                 row is None
-                or (row.index, row.sample.text_hashes) != (labelled.position, labelled.text_hashes)
+                or row.sample.text_hashes != labelled.text_hashes
                 or (metric is not None and row.scores[metric].value != labelled.judged)
             )
         return changed

@@ -1,10 +1,11 @@
 """Row: one sample, what the target and the judge did, and the scores."""
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import add
+from operator import add, attrgetter
 from typing import TypeVar, overload
 
 from ragstone.errors import Cause
@@ -123,3 +124,13 @@ class LazyRows(LazySequence[Row]):
     def without_exchanges(self) -> Iterable[Row]:
         """Yield the rows, if possible without their exchanges, in less time."""
         return self
+
+
+def find_row(rows: Sequence[Row], index: int) -> Row | None:
+    """Return the row with this index; rows are in its order, and some may be missing."""
+    if index < len(rows) and (row := rows[index]).index == index:
+        return row
+    missing = rows[-1].index + 1 - len(rows) if rows else 0
+    end = min(index, len(rows))
+    at = bisect_left(rows, index, max(index - missing, 0), end, key=attrgetter("index"))
+    return row if at < end and (row := rows[at]).index == index else None

@@ -1,5 +1,6 @@
 """`ragstone labels`: verdicts of people on the claims of a run, and calibration of its judge."""
 
+import re
 import webbrowser
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,9 @@ from ragstone.cli.options import Given, option, setting
 from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation import labelling
+from ragstone.evaluation.config_file import FILE, set_judge
 from ragstone.evaluation.labelling import AGREEMENT, LabelPlan, LabelSession
+from ragstone.judges.spec import is_model, split_names
 from ragstone.reports.labels import print_labels, write_claims, write_labels
 from ragstone.reports.terminal import print_table
 from ragstone.reports.view import Tone, correction
@@ -270,16 +273,19 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
         default="default",
         metavar="NAME",
     ),
+    option("--apply", "Write a better threshold of the judge into ragstone.yaml.", is_flag=True),
     options.json_file("figures"),
 )
-def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None:
+def calibrate(run: str, name: str, file: Path | None, store: str | None, *, apply: bool) -> None:
     """Compare the judge of a run with people's labels, and save a calibration.
 
     Prints how often judge and people agree, and the mean that people would have given. Reports of
-    the run show that mean with --calibration NAME, and its gates can test it.
+    the run show that mean with --calibration NAME, and its gates can test it. --apply changes
+    nothing unless the labels show a threshold that is better on labels left out.
 
     \b
     ragstone labels calibrate last
+    ragstone labels calibrate last --apply
     ragstone labels calibrate last --name support --json calibration.json
     ragstone runs show last --calibration support --gates-on corrected
     """
@@ -300,6 +306,21 @@ def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None
             console.print(f"{metric}, judge {labelled.manifest.judge}", style="bold", markup=False)
             _print(found, corrected[metric], console)
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        if apply:
+            console.print(_apply_threshold(calibration), markup=False, soft_wrap=True)
+
+
+def _apply_threshold(calibration: Calibration) -> str:
+    judge = calibration.judge or ""
+    found = [each.threshold() for each in calibration.metrics.values()]
+    better = [f"{each.value:.3f}" for each in found if each and each.accepted]
+    if not better:
+        return "no threshold was applied: these labels show none that is better"
+    if len(better) > 1 or len(split_names(judge)) > 1 or is_model(judge):
+        raise UsageError(f"--apply sets one threshold of one judge that has one, and not {judge}")
+    judge = f"{re.sub(',threshold=[^,]+', '', judge)},threshold={better[0]}"
+    set_judge(judge)
+    return f"wrote {FILE}: judge: {judge}; the next run uses it"
 
 
 def _as_json(
