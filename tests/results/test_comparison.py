@@ -351,6 +351,14 @@ def test_scores_that_only_a_has_are_no_verdict_if_they_are_many(runs: RUNS) -> N
     assert judged(runs, runs.of({"hit@5": [*lost, *[1.0] * 18]}, run_id="b")).doubts == ()
 
 
+def test_a_drop_of_one_metric_is_a_verdict_if_another_lost_scores(runs: RUNS) -> None:
+    a = runs.of({"hit@5": [1.0] * 20, "mrr@5": [1.0] * 20})
+    b = runs.of({"hit@5": [None, 0.0] * 10, "mrr@5": [0.5] * 20}, run_id="b")
+    found = find_regressions(compare(a, b))
+    assert [change.metric for change in found.beyond] == ["mrr@5"]
+    assert found.doubts == ()
+
+
 def test_metrics_that_lost_equally_many_scores_share_a_sentence(runs: RUNS) -> None:
     a = runs.of({"hit@5": [1.0] * 4, "mrr@5": [1.0] * 4, "f1@5": [None] * 4})
     b = runs.of({"hit@5": [1.0, None] * 2, "mrr@5": [None, 1.0] * 2, "f1@5": [None] * 4})

@@ -484,8 +484,9 @@ def find_regressions(
 ) -> Regressions:
     """Return whether B is worse than A by more than `min_effect`.
 
-    This cannot be decided if a run is partial, if less than `min_paired` (0 to 1) of A's samples
-    have a partner, or if B has no score for more than 10% of the pairs that A scored. With
+    This cannot be decided if a run is partial, or if less than `min_paired` (0 to 1) of A's samples
+    have a partner. A metric decides nothing if B has no score for more than 10% of the pairs that A
+    scored: B is worse if another metric shows it, and else this cannot be decided either. With
     `corrected`, people's labels decide about judged metrics, and each must have enough of them.
     """
     doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
@@ -499,20 +500,19 @@ def find_regressions(
     changes = [each for each in comparison.metric_changes if each.metric not in comparison.renamed]
     if pairs and not any(change.n for change in changes):
         doubts.append("no metric was scored in both runs")
-    else:
-        lost: dict[str, str] = {}
-        for change in changes:
-            number, scored = change.only_in_a, change.n + change.only_in_a
-            if number > (MAX_LOST + EPSILON) * scored:
-                share = f"{number:,} of {count(scored, 'pair')} that A scored"
-                lost[change.metric] = (
-                    f"B has no score for {share} ({number / scored:.0%}); "
-                    f"at most {MAX_LOST:.0%} may be missing"
-                )
-        doubts += join_by_reason(lost)
+    lost: dict[str, str] = {}
+    for change in changes if not doubts else ():
+        number, scored = change.only_in_a, change.n + change.only_in_a
+        if number > (MAX_LOST + EPSILON) * scored:
+            share = f"{number:,} of {count(scored, 'pair')} that A scored"
+            lost[change.metric] = (
+                f"B has no score for {share} ({number / scored:.0%}); "
+                f"at most {MAX_LOST:.0%} may be missing"
+            )
+    unclear = [*join_by_reason(lost)]
     if corrected:
         judged = [change for change in changes if change.judged]
-        doubts += (
+        unclear += (
             f"{change.metric}: {change.corrected.problem if change.corrected else 'no labels'}"
             for change in judged
             if change.corrected is None or change.corrected.problem
@@ -520,9 +520,11 @@ def find_regressions(
         if not judged:
             doubts.append("no compared metric is judged, so labels cannot correct any")
     worse = [each for each in changes if each.is_regression(corrected=corrected)]
-    beyond = tuple(each for each in worse if each.is_regression(min_effect, corrected=corrected))
+    beyond = [each for each in worse if each.is_regression(min_effect, corrected=corrected)]
     within = tuple(each for each in worse if each not in beyond)
-    return Regressions(tuple(doubts), beyond, within, corrected)
+    if sure := [each for each in beyond if each.metric not in lost]:
+        beyond, unclear = sure, []
+    return Regressions((*doubts, *unclear), tuple(beyond), within, corrected)
 
 
 def correct_changes(
