@@ -267,7 +267,7 @@ def test_documents_with_their_querys_id_are_noted_or_left_out(
     [
         ("q1 Q0 A.txt 1 1 x\n", "nearly equal: retrieved A.txt, relevant a); check that both use"),
         ("q1 Q0 z 1 1 x\nq2 Q0 y 1 1 x\n", "any of 2 rankings (first: retrieved z, relevant a);"),
-        ("q1 Q0 a 1 1 x\nq2 Q0 c_1 1 1 x\n", "only 1 of 2 rankings (nearly equal: retrieved c_1"),
+        ("q1 Q0 a 1 1 x\nq2 Q0 c_1 1 1 x\n", "in 1 of 2 rankings (nearly equal: retrieved c_1"),
         ("q1 Q0 a 1 1 x\nq2 Q0 y 1 1 x\n", ""),
         ("q1 Q0 b 1 1 x\nq2 Q0 y 1 1 x\n", ""),
     ],

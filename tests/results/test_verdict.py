@@ -177,7 +177,9 @@ def test_ids_that_never_match_do_not_blame_retrieval() -> None:
     ]
     found = run_of(rows).verdict
     assert "no relevant document" not in found.sentence
-    assert found.advice.startswith("Check the ids first")
+    assert found.sentence.startswith("No retrieved id is among the relevant ids in any of 30 rows")
+    assert "check that both use the same ids. 25 of 30 answers are wrong" in found.sentence
+    assert found.advice == ""
 
 
 def test_what_was_retrieved_is_read_from_ids_then_claims() -> None:

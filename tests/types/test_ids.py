@@ -31,7 +31,7 @@ def checked(retrieved: str, judged: str, *, rows: int = 2, matched: int = 1) -> 
 def test_nearly_equal_ids_are_an_example(one: str, other: str) -> None:
     for retrieved, judged in ((one, other), (other, one)):
         words = checked(retrieved, judged)
-        assert words.startswith("retrieved ids are among the relevant ids in only 1 of 2 rows")
+        assert words.startswith("few retrieved ids are among the relevant ids, in 1 of 2 rows")
         assert f"nearly equal: retrieved {retrieved.strip()}, relevant {judged.strip()})" in words
         assert words.endswith("check that both use the same ids")
         assert not checked(retrieved, judged, rows=3, matched=2)

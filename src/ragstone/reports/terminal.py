@@ -185,7 +185,8 @@ def _alarms(run: Run) -> Iterator[str]:
             yield f"{name} failed: {why}"
             break
     for line in (*view.details(run), *view.decisions(run)):
-        if line.tone is Tone.BAD and line.label != "Gate":  # the headline has the gates
+        in_headline = line.label == "Gate" or (line.label == "Ids" and run.counts.ids.differ)
+        if line.tone is Tone.BAD and not in_headline:
             yield f"{line.label}: {line.words}"
 
 

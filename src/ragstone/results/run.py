@@ -17,6 +17,7 @@ from ragstone.results.run_summary import RunSummaryBuilder, Slices
 from ragstone.results.verdict import Verdict
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import GateResult
+from ragstone.types.ids import WARNINGS
 from ragstone.types.label import HumanLabel
 from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
@@ -201,7 +202,10 @@ class Run:
     @cached_property
     def verdict(self) -> Verdict:
         """How many answers are wrong, and why; computed once."""
-        return Verdict.of(self.counts, ranked=self.columns is not None)
+        ids, notes = self.counts.ids, self.manifest.source.notes
+        warned = ids.warning("row") if ids.differ else None
+        warned = next((note for note in notes if note.startswith(WARNINGS)), warned)
+        return Verdict.of(self.counts, ranked=self.columns is not None, warning=warned)
 
     @cached_property
     def slices(self) -> list[Slices]:

@@ -6,7 +6,7 @@ what the data cannot show is never guessed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 
 import numpy as np
@@ -37,7 +37,7 @@ from ragstone.types.row import Row
 RETRIEVAL = ("hit", "recall", "mrr", "map", "ndcg", "precision", "f1")
 """Metrics that are 0 exactly if no relevant document is among the first k."""
 MAX_ROWS = 1000  # of a cell in JSON; `--rows` has the outcome of each row
-MIN_GROUP = 5  # rows of a group that can be named as the weakest, or whose ids can look wrong
+MIN_GROUP = 5  # rows of a group that can be named as the weakest
 _BAD = (Outcome.WRONG, Outcome.DECLINED)
 
 
@@ -85,11 +85,19 @@ class Verdict:
         return " ".join(filter(None, (self.sentence, self.advice)))
 
     @classmethod
-    def of(cls, counts: RunSummaryBuilder, *, ranked: bool = False) -> "Verdict":
-        """Return the verdict of counted rows; those that are `ranked` are of a ranking file."""
+    def of(
+        cls, counts: RunSummaryBuilder, *, ranked: bool = False, warning: str | None = None
+    ) -> "Verdict":
+        """Return the verdict of counted rows; those that are `ranked` are of a ranking file.
+
+        A `warning` about the ids comes first in the sentence.
+        """
         if ranked or not counts.outcomes.by_metric:
-            return _of_rankings(counts, independent=ranked)
-        return _Answers(counts).verdict()
+            found = _of_rankings(counts, independent=ranked)
+        else:
+            found = _Answers(counts).verdict()
+        first = f"{warning[0].upper()}{warning[1:]}. " if warning else ""
+        return replace(found, sentence=first + found.sentence)
 
     def outcome_of(self, row: Row) -> tuple[Outcome, Found] | None:
         """Return a row's outcome and whether its documents were found; None without answers."""
@@ -179,7 +187,7 @@ class _Answers:
         self.metric = (able or [*outcomes.by_metric])[0]
         self.outcomes = outcomes
         self.by_reference = base_name(self.metric) != BY_CONTEXTS
-        self.ids_differ = counts.ids.rows >= MIN_GROUP and counts.ids.warning("row") is not None
+        self.ids_differ = counts.ids.differ
         codes = outcomes.by_metric[self.metric]
         self.judged = codes != none
         self.n = int(self.judged.sum())
@@ -302,8 +310,6 @@ class _Answers:
 
     def _cause(self) -> str:
         """Return what to fix first, if an interval separates it from the other cause."""
-        if self.ids_differ:
-            return "check the ids first: retrieved and relevant documents have different ones"
         known = self.bad & (self.found != FOUND.index(Found.UNKNOWN))
         n = int(known.sum())
         if not n:

@@ -9,6 +9,8 @@ from itertools import product
 from ragstone._internal.text import count, quoted
 
 COMPARED = 30  # ids of a row
+FEW = 5  # rows, of which fewer show little about the ids of others
+WARNINGS = "no retrieved id is among", "few retrieved ids are among"
 
 
 @lru_cache(maxsize=4096)
@@ -50,9 +52,14 @@ class IdCheck:
         if not self.example or 2 * self.matched > self.rows or (self.matched and self.example[0]):
             return None
         rows = count(self.rows, unit)
-        found = f"no retrieved id is among the relevant ids in any of {rows}"
+        found = f"{WARNINGS[0]} the relevant ids in any of {rows}"
         if self.matched:
-            found = f"retrieved ids are among the relevant ids in only {self.matched:,} of {rows}"
+            found = f"{WARNINGS[1]} the relevant ids, in {self.matched:,} of {rows}"
         other, _, retrieved, judged = self.example
         pair = f"{'first' if other else 'nearly equal'}: retrieved {quoted(retrieved)}"
         return f"{found} ({pair}, relevant {quoted(judged)}); check that both use the same ids"
+
+    @property
+    def differ(self) -> bool:
+        """Whether so many rows have other ids in both that means of rankings say nothing."""
+        return self.rows >= FEW and self.warning("row") is not None
