@@ -139,7 +139,7 @@ def test_a_command_to_run_next_is_one_line_that_can_be_copied(tmp_path: Path) ->
         [answer], metrics=["faithfulness"], fail_under={"faithfulness": 1}, store=tmp_path / "x.db"
     )
     *_, last = shown(print_run, run, 40).splitlines()
-    assert last.startswith("Next: `ragstone view 2")
+    assert last.startswith("Next: `ragstone runs show 2")
 
 
 def test_the_next_step_stands_last(make_run: MakeRun) -> None:

@@ -218,9 +218,9 @@ def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path
     run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
     name = run.manifest.run_id
     shows = "shows the samples behind the gate"
-    assert next_step(run, first=True) == f"`ragstone view {name}` {shows}"
+    assert next_step(run, first=True) == f"`ragstone runs show {name} --html report.html` {shows}"
     in_memory = replace(run, rows=list(run.rows))
-    assert next_step(in_memory) == f"a run with --html report.html {shows}"
+    assert next_step(in_memory) == f"--html FILE {shows}"
 
 
 def test_too_many_failures_go_before_a_failed_gate(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def ends(bounds: Sequence[float]) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    return NO_VALUE if value is None else f"{value + 0.0:+.{digits}f}"
+    return NO_VALUE if value is None else f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
 def interval(bounds: Sequence[float] | None, digits: int = 4) -> str:

@@ -164,7 +164,8 @@ def print_run(
         grid = Grid(view.METRIC_HEADS, tuple(metrics), frozenset({"mean"}))
         middle = ["", _bare_table(grid, console, head=False)]
     if left:
-        middle.append(printable(f"and {count(left, 'more metric')}; -v shows all", console, "dim"))
+        more = f"and {count(left, 'more metric')}{'' if verbose else '; -v shows all'}"
+        middle.append(printable(more, console, "dim"))
     for part in (*top, *middle, *end, *worst, *tail):
         # a wrapped command cannot be copied
         console.print(part, soft_wrap=isinstance(part, Text) and "`" in part.plain)
@@ -207,8 +208,7 @@ def _bare_table(grid: Grid, console: Console, *, head: bool = True) -> Table:
 
 
 def print_ranking(run: Run, console: Console) -> None:
-    console.print(printable(run.manifest.source.name, console, "bold"))
-    for line in view.headline(run):
+    for line in (*view.headline(run), Line(run.manifest.source.name, label="Ranking")):
         print_line(line, console)
     _print_scores(run, console)
     for line in (*map(Line, run.manifest.source.notes), *ranking_lines(run)):
@@ -429,7 +429,7 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
         return failures
     if any(gate.passed is False for gate in run.gates()):
-        how = f"`ragstone view {name}`" if run.stored else "a run with --html report.html"
+        how = f"`ragstone runs show {name} --html report.html`" if run.stored else "--html FILE"
         return f"{how} shows the samples behind the gate"
     if advice := failures or _sample_size_advice(run):
         return advice

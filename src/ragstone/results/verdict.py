@@ -303,7 +303,8 @@ class _Answers:
         parts = [self._cause()] if self.by_reference and self.bad.any() else []
         if self.bad.any() and (group := self._weakest()):
             parts.append(f"weakest group: {group}")
-        if not self.by_reference and self.outcomes.references:
+        compared = any(base_name(name) != BY_CONTEXTS for name in self.outcomes.by_metric)
+        if self.outcomes.references and not compared:
             parts.append("whether they are right, answer_correctness would show")
         words = "; ".join(filter(None, parts))
         return f"{words[0].upper()}{words[1:]}." if words else ""

@@ -241,7 +241,8 @@ class Plan(JudgePlan, ClaimPlan):
     metrics: tuple[MetricName, ...] = _setting(
         "Metrics", ("all",), flags=["-m", "--metric"], keys=["metric"], common=True
     )
-    """Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m."""
+    """Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m. Without
+    -m, rows with references also have answer_correctness and abstention."""
     k: Cutoffs = _setting("Metrics", 5, flags=["-k", "--k"], metavar="N[,N...]", common=True)
     """Cut-off: how many top results are scored and requested from the target. With several
     cut-offs, such as --k 1,3,5,10, each metric is computed at each of them."""

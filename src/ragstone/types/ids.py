@@ -61,5 +61,5 @@ class IdCheck:
 
     @property
     def differ(self) -> bool:
-        """Whether so many rows have other ids in both that means of rankings say nothing."""
+        """Whether the ids of so many rows differ that means of rankings show nothing."""
         return self.rows >= FEW and self.warning("row") is not None

@@ -19,8 +19,8 @@ from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 
 _INTRODUCTION = """\
-The demo RAG system answers questions about a fictional phone; some of its answers
-contain an injected error, which faithfulness should find.
+The demo RAG system answers questions about a fictional phone. Some of its
+answers contain an injected error, which faithfulness should find.
 """
 
 
@@ -64,7 +64,7 @@ def command(**given: Any) -> None:
         raise UsageError(f"{', '.join(f'--{name}' for name in served)}: only with --serve")
     outputs = outputs_of(given)
     outputs.check(*options.store_files(given["store"]))
-    click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
+    click.echo(_INTRODUCTION, err=True)
     options.store_option_value(given)
     store = None if given["no_store"] else given["store"] or True
     with _served(service) as url:

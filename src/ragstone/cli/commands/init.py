@@ -68,7 +68,7 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
         --header 'Authorization=Bearer ${RAG_KEY}' --body '{"input": {"text": "{query}"}}'
     """
     data = "questions.csv" if target else "answers.csv"
-    chosen = {"data": data, "metrics": "[faithfulness, context_precision]"}
+    chosen = {"data": data}
     templates = files("ragstone")
     texts = {data: templates.joinpath("cli/templates", data).read_text(encoding="utf-8")}
     if not (target and given["ask"]) and any(given.values()):
@@ -80,7 +80,7 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
         if public_url(target) != target:
             fix = f"write it in {API} as ${{NAME}}, and set the environment variable NAME"
             raise UsageError(f"--target contains a password or key, which is not saved; {fix}")
-        chosen |= {"target": API, "metrics": "[hit, mrr, faithfulness]"}
+        chosen["target"] = API
     if target and not given["ask"]:
         api = templates.joinpath("targets", API).read_text(encoding="utf-8")
         base = api.index("base: ")
@@ -96,7 +96,6 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
         texts[API] = _describe_api(target, query, given)
         cell = query.replace('"', '""')
         texts[data] = f'query,reference,relevance\n"{cell}",,\n'
-        del chosen["metrics"]
     texts[str(FILE)] = settings_text(chosen)
     write_text(folder / SCHEMA, json.dumps(config.settings_schema(), indent=2) + "\n")
     for name, text in texts.items():
