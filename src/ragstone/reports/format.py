@@ -40,7 +40,7 @@ _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 def decimal(value: float | None, digits: int = 4) -> str:
-    return NO_VALUE if value is None else f"{value + 0.0:.{digits}f}"
+    return NO_VALUE if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def brief(value: float) -> str:
