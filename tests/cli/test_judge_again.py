@@ -33,7 +33,6 @@ def label(store: Store, *, wrong: int = 3, count: int = 2 * ROWS) -> str:
             value=number >= wrong,
             annotator="ann",
             at=datetime.now(UTC),
-            probability=1.0,
             blind=True,
         )
         for number in range(count)

@@ -38,8 +38,8 @@ def stored(run_id: str) -> list[HumanLabel]:
 
 
 def sheet(path: str, values: str) -> None:
-    lines = [f"q{n // 2},{n % 2 + 1},{value},1" for n, value in enumerate(values)]
-    Path(path).write_text("\n".join(["id,claim,human,probability", *lines, ""]), encoding="utf-8")
+    lines = [f"q{n // 2},{n % 2 + 1},{value}" for n, value in enumerate(values)]
+    Path(path).write_text("\n".join(["id,claim,human", *lines, ""]), encoding="utf-8")
 
 
 def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id: str) -> None:

@@ -55,12 +55,21 @@ def add_labels(
                     value=(place % other != 0) and place % wrong != 1,
                     annotator=annotator,
                     at=datetime.now(UTC),
-                    probability=0.6,
                     blind=True,
                 )
                 for place in range(n)
             ],
         )
+
+
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are drawn in the order of the data."""
+
+    def key(sample_id: str, _query: str) -> bytes:
+        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
+
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
 
 
 @pytest.fixture
@@ -131,8 +140,8 @@ def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
     assert labelled("labels", "calibrate", "last").err == ""
     add_labels(3, claim=None, annotator="ben")
     assert labelled("labels", "calibrate", "last").err == (
-        "Note: not used: 3 labels of whole responses, by ben, because faithfulness has labels of "
-        "claims too\n"
+        "Note: not used: 3 labels of whole responses, by ben, because more rows have labels of "
+        "claims\n"
     )
 
 
@@ -227,6 +236,19 @@ def test_labels_of_another_run_are_refused(
     assert labelled("resume", "last", "--retry-failed").code == 0
 
 
+def test_labels_changed_since_the_calibration_need_another_one(labelled: Command) -> None:
+    assert labelled("labels", "calibrate", "last").code == 0
+    shown = ("runs", "show", "last", "--calibration", "default")
+    assert labelled(*shown).code == 0
+    add_labels(31)
+    said = labelled(*shown)
+    assert (said.code, "changed since the calibration default" in said.err) == (2, True)
+    again = ("run", "a.jsonl", "-m", "faithfulness", "--calibration", "default", "--no-export")
+    assert labelled(*again).code == 2
+    assert labelled("labels", "calibrate", "last").code == 0
+    assert labelled(*again).code == 0
+
+
 def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:
     labelled("labels", "calibrate", "last")
     gate = ("--calibration", "default", "--fail-under", "faithfulness=0.2", "--gates-on")
@@ -249,10 +271,10 @@ def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> 
     runs = [entry["run_id"] for entry in json.loads(labelled("runs", "--json", "-").out)]
     gate = ("--gates-on", "corrected", "--fail-on-regression")
     said = labelled("compare", *runs[::-1], *gate)
-    assert (said.code, "has 0 labelled rows, and 20 are needed" in said.err) == (3, True)
+    assert (said.code, "no row is labelled" in said.err) == (3, True)
     with serve_in_background(PLACE) as url:  # the page follows new labels
         page = f"{url}/compare?a={runs[1]}&b={runs[0]}"
-        assert "has 0 labelled rows, and 20 are needed" in urlopen(page).read().decode()
+        assert "no row is labelled" in urlopen(page).read().decode()
         add_labels(30, other=3)
         assert "corrected with labels (" in urlopen(page).read().decode()
     said = labelled("compare", *runs[::-1], *gate, "--json", "c.json", "--markdown", "c.md")

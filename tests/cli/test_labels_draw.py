@@ -88,16 +88,5 @@ def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> 
         found = store.labels(run_id)
     assert len(found) == len(lines)
     assert {(each.value, each.blind) for each in found} == {(False, True)}
-    # without the column probability, they are the first rows of the draw
-    at = head.split(",").index("probability")
-    bare = [",".join(word for n, word in enumerate(line.split(",")) if n != at) for line in filled]
-    names = ",".join(word for n, word in enumerate(head.split(",")) if n != at)
-    Path("bare.csv").write_text("\n".join([names, *bare]), encoding="utf-8")
-    assert ragstone("labels", "import", "bare.csv", "--run", "last").code == 0
-    with Store.open() as store:
-        assert {each.probability for each in store.labels(run_id)} == {1.0}
-    Path("chosen.csv").write_text("\n".join([names, *bare[2:]]), encoding="utf-8")
-    said = ragstone("labels", "import", "chosen.csv", "--run", "last")
-    assert (said.code, "the column probability is missing or has gaps" in said.err) == (2, True)
     said = ragstone("labels", "draw", "last", "claims.txt")
     assert (said.code, "use .xlsx, .csv, .jsonl" in said.err) == (2, True)

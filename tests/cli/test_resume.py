@@ -146,7 +146,6 @@ def test_a_retry_says_which_labels_it_deletes(ragstone: Command, folder: Path) -
                     value=True,
                     annotator="ana",
                     at=datetime.now(UTC),
-                    probability=1.0,
                     blind=True,
                 )
                 for place in (6, 7)

@@ -26,7 +26,7 @@ def label(
     claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0
 ) -> HumanLabel:
     at = datetime.now(UTC)
-    return HumanLabel("run", position, str(position), "m", claim, value, by, at, 1.0, True)
+    return HumanLabel("run", position, str(position), "m", claim, value, by, at, True)
 
 
 def score(value: float, *verdicts: Verdict) -> Score:
@@ -78,18 +78,10 @@ UNITS = {("m", 3, 0): True, ("m", 3, 1): False, ("m", 1, 0): True}
 
 def test_a_row_counts_only_if_all_its_labelled_claims_have_a_verdict() -> None:
     probes = [probe(r30=True, r31=True, r10=True), probe(r30=True, r31=None, r10=False), probe()]
-    drift = measure_drift(probes, UNITS, {1: 1.0, 3: 1.0})
+    drift = measure_drift(probes, UNITS)
     assert drift.rows == 2
     assert shares(drift.agreement) == [2 / 3, 0.0, None]
     assert shares(drift.supported) == [1.0, 0.0, None]
-
-
-def test_a_row_that_is_rarely_drawn_weighs_more() -> None:
-    probes = [probe(r30=True, r31=True, r10=False)]
-    even, weighted = (measure_drift(probes, UNITS, {1: 1.0, 3: weight}) for weight in (1.0, 4.0))
-    assert shares(even.agreement) == [1 / 3]
-    assert shares(weighted.agreement) == [4 / 9]  # row 3 has one of two right, and weighs 4
-    assert shares(weighted.supported) == [8 / 9]
 
 
 def test_the_interval_of_the_agreement_is_of_whole_rows() -> None:

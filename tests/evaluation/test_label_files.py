@@ -11,14 +11,10 @@ from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.labelling import (
-    EQUAL,
-    UNKNOWN,
     ClaimRow,
     LabelDefaults,
-    plan_labels,
     read_label_file,
     value_of,
-    with_probabilities,
 )
 from ragstone.types.label import HumanLabel
 from ragstone.types.sample import hash_texts
@@ -33,7 +29,7 @@ def row(place: int, name: str, texts: Sequence[str] = CLAIMS) -> ClaimRow:
     claims = [{"text": text, "label": "SUPPORTED"} for text in texts]
     score = {"state": "scored", "claims": claims}
     return ClaimRow.model_validate(
-        {"index": place, "sample": {"id": name}, "scores": {"faithfulness": score}}
+        {"index": place, "sample": {"id": name, "query": "Q?"}, "scores": {"faithfulness": score}}
     )
 
 
@@ -102,9 +98,7 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
         ("=q3", 1, True),
         ("=q3", 0, False),
     ]
-    assert {(each.annotator, each.probability, each.blind) for each in labels} == {
-        ("ana", UNKNOWN, False)
-    }
+    assert {(each.annotator, each.blind) for each in labels} == {("ana", False)}
 
 
 def test_numbers_distinguish_claims_with_the_same_text(tmp_path: Path) -> None:
@@ -180,7 +174,7 @@ def test_rows_without_ids_are_matched_by_position(read: Read) -> None:
 
 
 def test_columns_can_be_mapped(read: Read) -> None:
-    text = "Nr,Satz,Wer,human,probability,at,blind\nq1,2,ben,1,0.25,2026-11-23T10:00+02:00,yes\n"
+    text = "Nr,Satz,Wer,human,at,blind\nq1,2,ben,1,2026-11-23T10:00+02:00,yes\n"
     (label,) = read("a.csv", text, columns={"id": "nr", "claim": "Satz", "annotator": "Wer"})
     assert label == HumanLabel(
         run="r1",
@@ -191,7 +185,6 @@ def test_columns_can_be_mapped(read: Read) -> None:
         value=True,
         annotator="ben",
         at=datetime(2026, 11, 23, 8, tzinfo=UTC),
-        probability=0.25,
         blind=True,
     )
 
@@ -234,7 +227,7 @@ def test_yes_in_a_negative_column_means_unsupported(read: Read) -> None:
 def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "labels.xlsx"
     cells = [
-        ["Id", "Claim", "Human", "probability", "at"],
+        ["Id", "Claim", "Human", "at"],
         ["q1", 1, "yes"],
         ["q1", "It lasts 20 hours.", "no"],  # conflicts with the row above
         ["q1", 1, "y"],  # repeats it
@@ -245,7 +238,7 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         ["q1", 2, "perhaps"],
         [None, 2, "no"],
         ["q1", 2, None],
-        ["7", 2, 1, 1.5, "soon"],
+        ["7", 2, 1, "soon"],
         [date(2026, 1, 7), None, "no"],
     ]
     with xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd"}) as book:
@@ -269,7 +262,6 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         "sheet Round 1, row 9, column Human, sample q1: 'perhaps' is not a label; use yes, no or ?",
         "sheet Round 1, row 10, column Id: the id is missing",
         "sheet Round 1, row 12, column at, sample 7: 'soon' is not a time",
-        "sheet Round 1, row 12, column probability, sample 7: '1.5' is not a probability",
         "sheet Round 1, row 13, column Id: this is a date or time (2026-01-07",
     ]
     assert len(told) == len(starts)
@@ -315,24 +307,14 @@ def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
     assert hash_texts("It lasts\r\n20 h. ", ["A", "B"]) == hash_texts("'It lasts 20 h.", ["A\nB"])
 
 
-def labelled(read: Read, places: Sequence[int], head: str = "", cell: str = "") -> list[HumanLabel]:
-    lines = [f"{place},{claim},1{cell}" for place in places for claim in (1, 2)]
-    return read("a.csv", "\n".join([f"position,claim,human{head}", *lines, ""]))
+def test_a_column_of_probabilities_has_no_effect_and_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,claim,human,probability\nq1,1,yes,0.01\n")
+    _, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
+    assert notes[0] == ("the column probability has no effect: gates need rows that ragstone drew")
 
 
-def test_labels_without_a_probability_need_a_known_draw(read: Read) -> None:
-    rows = [ROWS[0], ROWS[1], ROWS[2]]
-    order = [drawn.position for drawn in plan_labels(rows, METRICS[0], labels=1, run="r1").every]
-    for places in (order, order[:2], order[:1]):
-        found = with_probabilities(labelled(read, places), rows, "r1")
-        assert {each.probability for each in found} == {EQUAL}
-    chosen = labelled(read, order[1:])
-    with pytest.raises(UsageError) as refused:
-        with_probabilities(chosen, rows, "r1")
-    assert str(refused.value) == (
-        "the column probability is missing or has gaps, and the 2 rows with labels are neither all "
-        "rows of run r1 nor the first that `ragstone labels draw r1` shows; write the probability "
-        "with which each row was drawn, or 1 in every row if it was the same for all"
-    )
-    stated = labelled(read, order[1:], ",probability", ",0.5")
-    assert with_probabilities(stated, rows, "r1") == stated
+@pytest.mark.parametrize("cell", ["-1", "- 1", "_1", "-yes", "!1", ".1", "+1", "~no"])
+def test_a_sign_before_a_label_is_no_label(cell: str) -> None:
+    with pytest.raises(ValueError, match="is not a label; use yes, no"):
+        value_of(cell)

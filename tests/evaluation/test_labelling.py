@@ -7,7 +7,6 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.labelling import (
-    EQUAL,
     Item,
     LabelPlan,
     LabelSession,
@@ -62,7 +61,7 @@ def test_the_number_is_claims_and_from_20_on_enough_rows_for_a_gate(
     store: Store, labels: int, rows: int, claims: int
 ) -> None:
     run_id = stored(store, [f"good{n:02} good{n + 20:02} good{n + 40:02}" for n in range(30)])
-    plan = plan_labels(read_claims(store, run_id), METRIC, labels=labels, run="")
+    plan = plan_labels(read_claims(store, run_id), METRIC, labels=labels)
     assert (len(plan.rows), plan.claims) == (rows, claims)
 
 
@@ -87,7 +86,7 @@ def session(store: Store, run_id: str) -> Callable[..., LabelSession]:
 
 
 def plan_of(store: Store, run_id: str, labels: int) -> LabelPlan:
-    return plan_labels(read_claims(store, run_id), METRIC, labels=labels, run=run_id)
+    return plan_labels(read_claims(store, run_id), METRIC, labels=labels)
 
 
 def test_rows_are_drawn_at_random_and_a_larger_draw_begins_like_a_smaller_one(
@@ -98,8 +97,9 @@ def test_rows_are_drawn_at_random_and_a_larger_draw_begins_like_a_smaller_one(
     assert positions[: len(few.rows)] == [row.position for row in few.rows]
     assert positions != sorted(positions)
     assert {*range(42)} == {row.position for row in many.every}, "the last answer has no claims"
-    other = plan_labels(read_claims(store, run_id), METRIC, labels=60, run="other")
-    assert [row.position for row in other.every] != [row.position for row in many.every]
+    other = plan_of(store, stored(store, [f"{each} again" for each in RESPONSES]), 60)
+    drawn = [row.position for row in other.every if row.position != 42]
+    assert drawn == [row.position for row in many.every], "other answers, the same questions"
 
 
 def test_the_expected_interval_follows_from_the_spread_of_the_judge(
@@ -133,7 +133,7 @@ def test_every_answer_is_stored_at_once(session: Callable[..., LabelSession]) ->
     assert ana.next() == ana.items[1]
     (label,) = ana.store.labels(ana.run_id)
     assert (label.value, label.annotator, label.blind) == (None, "ana", True)
-    assert (label.probability, label.sample_id) == (EQUAL, ana.plan.rows[0].sample_id)
+    assert label.sample_id == ana.plan.rows[0].sample_id
     assert session().next() == ana.items[1], "another process continues"
 
 

@@ -56,6 +56,12 @@ def test_limits_without_a_paid_judge_are_reported(
     assert notices == ([f"{name} has no effect: {reason}"] if reason else [])
 
 
+def test_a_kind_of_gates_without_a_gate_is_reported() -> None:
+    plan = Plan.model_validate({"gates_on": "corrected"})
+    found = idle_settings([], plan, metrics=select(["hit"], **plan.parameters), target=None)
+    assert found == ["gates_on=corrected has no effect: no gate is set"]
+
+
 WARNING = (
     "faithfulness: a gate rests on the offline judge, which compares words; label rows of this run "
     "(`ragstone labels start`), or use an LLM as judge"

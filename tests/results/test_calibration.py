@@ -59,6 +59,16 @@ def run(n: int = 100, **options: Any) -> Run:
     return Runs.of({NAME: scores(made)}, **fields | options)
 
 
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are drawn in the order of the data."""
+
+    def key(sample_id: str, _query: str) -> bytes:
+        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
+
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
+
+
 def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]:
     """Return labels of the first n rows; people disagree with the judge on every seventh."""
     return [
@@ -71,7 +81,6 @@ def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]
             value=(place % 5 != 0) != (place % wrong == 0),
             annotator="ana",
             at=AT,
-            probability=0.5,
             blind=True,
         )
         for place in range(n)
@@ -113,20 +122,14 @@ def test_agreement_has_a_table_and_shares() -> None:
     assert figures["sensitivity"].interval == pytest.approx((0.876, 0.992), abs=0.004)
 
 
-def test_figures_are_weighted_and_rows_count_once() -> None:
+def test_claims_of_a_row_count_once() -> None:
     given = [4] * 20 + [2] * 20
     labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
     people = claim_labels(given)
     every = labelled.calibrate(people, "mine").metrics[NAME]
-    rare = [replace(each, probability=0.1 if each.position < 20 else 1) for each in people]
-    weighted = labelled.calibrate(rare, "mine").metrics[NAME]
-    assert every.table == weighted.table
-    figures = every.agreement, weighted.agreement
     # of four claims 16 of 20 are right in rows of 4, and 9 of 10 in rows of 2
-    assert [each["share"] and each["share"].mean for each in figures] == [
-        pytest.approx((64 + 72) / 160),
-        pytest.approx((10 * 64 + 72) / (11 * 80)),
-    ]
+    assert every.agreement["share"] is not None
+    assert every.agreement["share"].mean == pytest.approx((64 + 72) / 160)
     one = [replace(each, claim=0, position=place) for place, each in enumerate(people)]
     single = scores([0.9 if n % 4 < given[n // 4] else 0.1 for n in range(160)])
     alone = Runs.of({NAME: single}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
@@ -146,11 +149,11 @@ def test_rows_with_some_labels_do_not_count() -> None:
     found = corrected(labelled.calibrate(first, "mine"), labelled)
     assert found.labels == 8
     assert found.problem == (
-        "it has 8 labelled rows, and gates need 20; left out: 22 rows with labels for only some of "
-        "the claims; label more"
+        "it has 8 labelled rows, and gates need 20; 22 of the first 30 rows drawn have no label of "
+        "every claim; label more"
     )
     unsure = [replace(people[0], value=None), *people[1:]]
-    assert labelled.calibrate(unsure, "mine").metrics[NAME].partly == 1
+    assert labelled.calibrate(unsure, "mine").metrics[NAME].gaps.startswith("1 of the first 30 ")
     with pytest.raises(
         UsageError, match="no row whose labels decide: they are ties, of some of it"
     ):
@@ -163,8 +166,7 @@ def test_probabilities_make_the_interval_narrower() -> None:
     support = [round(float(x), 3) for x in rng.random(400)]
     new = Runs.of({NAME: scores(support)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
     people = [
-        replace(each, value=bool(rng.random() < support[each.position]), probability=1.0)
-        for each in labels(100)
+        replace(each, value=bool(rng.random() < support[each.position])) for each in labels(100)
     ]
     calibrated = new.calibrate(people, "mine")
     found = corrected(calibrated, new)
@@ -237,6 +239,11 @@ def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
     calibrated, again = run().calibrate(labels(70), "mine"), run(run_id="c")
     assert calibrated.of_another_run(again.manifest) is None
     assert corrected(calibrated, again) == corrected(calibrated, run())
+
+
+def test_another_row_of_names_reads_other_answers() -> None:
+    other = run(run_id="c", plan={"cluster": "id", "header_row": 3})
+    assert run().calibrate(labels(70), "mine").of_another_run(other.manifest) is not None
 
 
 def test_a_run_scored_again_has_the_labels_of_its_answers() -> None:
@@ -403,7 +410,6 @@ def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
             found.append(
                 replace(
                     one, position=place, sample_id=f"q{place}", claim=claim, value=value,
-                    probability=1.0,
                 )
             )  # fmt: skip
     return found
@@ -438,7 +444,6 @@ def test_labels_of_responses_are_compared_with_the_share_of_best_scores() -> Non
 @each_case(
     ("old", "new"),
     [
-        ('"probability": 0.5', '"probability": 0'),
         ('"human": 1.0', '"human": 7'),
         ('"human": 1.0', '"human": NaN'),
         ('"position": 1,', '"position": 0,'),
@@ -474,11 +479,36 @@ def test_scores_without_claims_cannot_be_calibrated() -> None:
         labelled.calibrate(labels(29), "mine")
 
 
-def test_the_larger_draw_of_two_annotators_counts() -> None:
-    few = [replace(each, annotator="ana", probability=0.1) for each in labels(40)]
-    many = [replace(each, annotator="ben", probability=0.4) for each in labels(40)]
-    found = run().calibrate([*few, *many], "mine").metrics[NAME]
-    assert {row.probability for row in found.rows} == {0.4}
+def test_rows_left_out_of_the_draw_decide_no_gate() -> None:
+    """Whoever labels only rows that look good gets no gate to pass."""
+    easy = [each for each in labels(60) if each.value]
+    found = corrected(run().calibrate(easy, "mine"), run())
+    assert found.problem == (
+        f"{60 - len(easy)} of the first 60 rows drawn have no label of every claim; the others may "
+        "be unlike them, so label those, too"
+    )
+    unsure = [each if each.value else replace(each, value=None) for each in labels(60)]
+    assert corrected(run().calibrate(unsure, "mine"), run()).problem == found.problem
+    against = [replace(each, annotator="ben", value=True) for each in labels(60)]
+    assert (
+        "of the first 60 rows"
+        in corrected(run().calibrate([*labels(60), *against], "m"), run()).problem
+    )
+    few = [each for each in labels(60) if each.position % 12]
+    assert corrected(run().calibrate(few, "mine"), run()).problem is None
+
+
+def test_of_claims_and_responses_the_kind_with_more_rows_counts() -> None:
+    whole, some = labels(60, claim=None), labels(20)
+    assert run().calibrate([*whole, *some], "mine").metrics[NAME].of == "responses"
+    assert run().calibrate([*labels(60), *whole[:20]], "mine").metrics[NAME].of == "claims"
+
+
+def test_a_calibration_changed_by_hand_is_refused() -> None:
+    path = run().calibrate(labels(70), "mine").save()
+    path.write_text(path.read_text().replace('"judge": "offline"', '"judge": "other"', 1))
+    with pytest.raises(UsageError, match="is not as ragstone wrote it; create it again"):
+        load_calibration("mine")
 
 
 def test_labels_that_do_not_count_renew_nothing() -> None:

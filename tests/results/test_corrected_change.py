@@ -43,10 +43,20 @@ def claim(text: str, label: Verdict) -> JudgedClaim:
     return Runs.claim(text, label)
 
 
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are drawn in the order of the data."""
+
+    def key(sample_id: str, _query: str) -> bytes:
+        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
+
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
+
+
 def labels(values: Sequence[bool]) -> list[HumanLabel]:
     return [
         HumanLabel(
-            "", place, f"q{place}", NAME, 0, value, "ana", datetime(2026, 1, 1, tzinfo=UTC), 1, True
+            "", place, f"q{place}", NAME, 0, value, "ana", datetime(2026, 1, 1, tzinfo=UTC), True
         )
         for place, value in enumerate(values)
     ]
@@ -96,7 +106,7 @@ def test_too_few_labels_have_no_difference() -> None:
     comparison = compared(labels(PEOPLE_A), labels(PEOPLE_B[:10]))
     found = found_in(comparison)
     assert found.mean is None
-    assert found.problem == "run b has 10 labelled rows, and 20 are needed"
+    assert found.problem == "run b: it has 10 labelled rows, and gates need 20; label more"
     assert found.problem in find_regressions(comparison, corrected=True).doubts[0]
 
 

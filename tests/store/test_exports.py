@@ -37,7 +37,6 @@ LABEL = HumanLabel(
     value=True,
     annotator="ana",
     at=datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC),
-    probability=0.125,
     blind=True,
 )
 
@@ -294,8 +293,6 @@ CONTRADICTIONS = {
     r"row 1 of run r1 cannot be read": ["UPDATE texts SET body = '{' WHERE place = 1"],
     r"run r1 cannot be read": ["UPDATE runs SET metrics = '[]'"],
     r"run r1 cannot be read:": ["UPDATE runs SET extras = '{\"x\": 5}'"],
-    r"a label of row 1 of run r1 cannot be read": ["UPDATE labels SET probability = 1.5"],
-    r"a label of row 1 of run r1 cannot be read ?": ["UPDATE labels SET probability = 0"],
     r"a label of row 1 of run r1 cannot be read ??": ["UPDATE labels SET at = '2026-01-01'"],
     r"a label of row 1 of run r1 cannot be read *": ["UPDATE labels SET at = 'then'"],
     r"a label of row 1 of run r1 cannot be read.*": [

@@ -26,11 +26,10 @@ SUPPORTED = HumanLabel(
     value=True,
     annotator="ana",
     at=AT,
-    probability=0.125,
     blind=True,
 )
 WHOLE = replace(SUPPORTED, claim=None, value=None, blind=False, annotator="Zoë")
-OTHER = replace(SUPPORTED, position=2, sample_id="q2", claim=3, value=False, probability=1.0)
+OTHER = replace(SUPPORTED, position=2, sample_id="q2", claim=3, value=False)
 
 
 @pytest.fixture

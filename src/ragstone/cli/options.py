@@ -192,7 +192,7 @@ GATES = tuple(
 CORRECTION = (setting("calibration"), setting("gates_on"))
 
 
-def with_correction(manifest: Manifest, given: Given) -> Plan:
+def with_correction(manifest: Manifest, given: Given, store: "Store") -> Plan:
     """Return the plan of a stored run, with the calibration and the kind of gates if given."""
     plan = manifest.plan
     names = ("calibration", "gates_on")
@@ -202,7 +202,7 @@ def with_correction(manifest: Manifest, given: Given) -> Plan:
         update["gates"] = tuple(gates)
     changed = plan.model_copy(update=update)
     if changed.calibration is not None:
-        load("results.calibration").load_calibration(changed.calibration)
+        store.check_labels(load("results.calibration").load_calibration(changed.calibration))
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
     return changed

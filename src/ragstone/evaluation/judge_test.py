@@ -548,18 +548,17 @@ class Drift:
         return max(self.evidence) >= paired_tests.DRIFTED
 
 
-def measure_drift(probes: Sequence[Probe], units: Units, weights: Mapping[int, float]) -> Drift:
-    """Compare each probe with the earlier ones; `weights` of rows make shares those of the run."""
+def measure_drift(probes: Sequence[Probe], units: Units) -> Drift:
+    """Compare each probe with the earlier ones."""
     ordered = sorted(units, key=lambda unit: unit[1])
     rows = [unit[1] for unit in ordered]
     starts = [n for n, row in enumerate(rows) if not n or rows[n - 1] != row]
     found = [[probe.verdicts.get(_key(unit)) for unit in ordered] for probe in probes]
     verdicts = np.array([[-1 if each is None else each for each in some] for some in found])
     counts = count_rows(verdicts, np.array([int(units[unit]) for unit in ordered]), starts)
-    weight = np.array([weights[rows[n]] for n in starts])
     sizes = np.diff(starts, append=len(rows))
     agreed, supported = (
-        [weighted_share(np.maximum(n, 0) * weight, (n >= 0) * sizes * weight) for n in each]
+        [weighted_share(np.maximum(n, 0), (n >= 0) * sizes) for n in each]
         for each in [*counts.values()][:2]
     )
     causes = {

@@ -1,12 +1,12 @@
 """Labelling: which claims of a run people judge, their answers, and labels from spreadsheets."""
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from statistics import fmean, pvariance
@@ -21,7 +21,7 @@ from ragstone.datasets.columns import ALIASES, ambiguous, mapping
 from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, in_field, normalize_cell, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
-from ragstone.results.calibration import MIN_ROWS
+from ragstone.results.calibration import MIN_ROWS, draw_key
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
 from ragstone.types.claim import JudgedClaim, Label
@@ -54,13 +54,15 @@ class _Score(BaseModel):
 
 class _Sample(BaseModel):
     id: str
+    query: str
     text_hashes: str
 
     @model_validator(mode="before")
     @classmethod
     def _hash(cls, given: dict[str, Any]) -> dict[str, Any]:
         contexts = [each.get("text") or "" for each in given.get("contexts") or ()]
-        return {"id": given["id"], "text_hashes": hash_texts(given.get("response"), contexts)}
+        hashes = hash_texts(given.get("response"), contexts)
+        return {"id": given["id"], "query": given["query"], "text_hashes": hashes}
 
 
 class ClaimRow(BaseModel):
@@ -118,12 +120,12 @@ class LabelPlan:
         return 1.96 * math.sqrt(errors / min(rows, n) + spread / n)
 
 
-def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, run: str) -> LabelPlan:
+def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int) -> LabelPlan:
     """Draw rows at random until they have so many claims; a larger number gives more after these.
 
     From MIN_ROWS claims on, it draws as many rows or more, because gates need them.
     """
-    every = [row for row in _in_random_order(rows, metric, run) if row.claims]
+    every = [row for row in _in_random_order(rows, metric) if row.claims]
     if not every:
         raise UsageError(f"no row has claims of {metric} to label")
     sums = [*accumulate(row.claims for row in every)]
@@ -131,13 +133,13 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, run: str)
     return LabelPlan(metric, every[: max(bisect_left(sums, labels) + 1, least)], every)
 
 
-def _in_random_order(rows: Sequence[ClaimRow], metric: str, run: str) -> list[DrawnRow]:
+def _in_random_order(rows: Sequence[ClaimRow], metric: str) -> list[DrawnRow]:
     found: list[DrawnRow] = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: draw_key(row.sample.id, row.sample.query)):
         if (score := row.scores.get(metric)) and score.state == "scored":
             supported = sum(each.label is Label.SUPPORTED for each in score.claims)
             found.append(DrawnRow(row.index, row.sample.id, len(score.claims), supported))
-    return sorted(found, key=lambda row: sha256(f"{run} {metric} {row.position}".encode()).digest())
+    return found
 
 
 class Item(NamedTuple):
@@ -200,7 +202,6 @@ class LabelSession:
             value=value,
             annotator=self.annotator,
             at=datetime.now(UTC),
-            probability=EQUAL,
             blind=given is None or given.blind,
         )
         self.store.add_labels(self.run_id, [label])
@@ -242,12 +243,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {  # and other names for them
     "metric": (),
     "annotator": ("labeller", "rater"),
     "at": ("labelled_at",),
-    "probability": (),
     "blind": (),
     "text_hashes": (),
     "response": (),
 }
-EQUAL, UNKNOWN = 1.0, 0.0  # of the probability: the same for all rows; not in the file
 _JUDGED = {"label", "against", "confidence", "quotes"}  # of `--claim-rows`
 
 
@@ -276,7 +275,9 @@ def value_of(cell: object, *, yes: bool = True) -> bool | None:
     plain = normalize_cell(cell)
     if plain in (0, 1) and not isinstance(plain, str):
         return bool(plain) is yes
-    word = plain_name(document_id(plain)).strip(".!'\"\ufeff") if isinstance(plain, str) else ""
+    word = ""
+    if isinstance(plain, str) and not re.match(r"\s*[-+_.!~]", plain):  # -1 is no 1
+        word = plain_name(document_id(plain)).strip(".!'\"\ufeff")
     values = {"yes": yes, "no": not yes, "supported": True, "unsupported": False, "unknown": None}
     if word not in _SPELLINGS:
         shown = quoted(str(plain), 40)
@@ -347,38 +348,20 @@ def read_label_file(
     if problems:
         problems = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]
         raise InputError(file.name, sorted(problems, key=lambda problem: problem.row or 0))
-    notes = [f"{count(blank, 'row')} without a label"] if blank else []
-    notes += [f"{count(same, 'row')} repeated with the same label"] if same else []
+    remarks = {
+        f"{count(blank, 'row')} without a label": blank,
+        f"{count(same, 'row')} repeated with the same label": same,
+        "the column probability has no effect: gates need rows that ragstone drew": (
+            "probability" in map(plain_name, names)
+        ),
+    }
+    notes = [words for words, applies in remarks.items() if applies]
     if labels and by_field.keys().isdisjoint(("text_hashes", "response")):
         what = f"labelled answers and contexts are those of run {defaults.run}"
         notes.append(
             f"without a column text_hashes or response, it is not known whether the {what}"
         )
     return [label for label, _ in labels.values()], [*table.notes, *notes]
-
-
-def with_probabilities(
-    labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], run: str
-) -> list[HumanLabel]:
-    """Return imported labels with the probabilities that are not in their file; raise if unknown.
-
-    They are equal if all rows are labelled, or exactly the first ones that `plan_labels` draws.
-    """
-    for metric in {label.metric for label in labels if label.probability == UNKNOWN}:
-        here = {label.position for label in labels if label.metric == metric}
-        every = _in_random_order(rows, metric, run)
-        drawn = [row.position for row in every if row.claims] or [row.position for row in every]
-        if not here.issuperset(drawn[: len(here)]):
-            raise UsageError(
-                f"the column probability is missing or has gaps, and the {count(len(here), 'row')} "
-                f"with labels are neither all rows of run {run} nor the first that `ragstone "
-                f"labels draw {run}` shows; write the probability with which each row was drawn, "
-                "or 1 in every row if it was the same for all"
-            )
-    return [
-        replace(label, probability=EQUAL) if label.probability == UNKNOWN else label
-        for label in labels
-    ]
 
 
 def _changed_field(cells: "_Cells", row: ClaimRow) -> str | None:
@@ -412,7 +395,6 @@ def _label(
         value=value,
         annotator=cells.get("annotator", text, defaults.annotator),
         at=cells.get("at", _time, datetime.now(UTC)),
-        probability=cells.get("probability", _probability, UNKNOWN),
         blind=cells.get("blind", _is_blind, False),
     )
     return None if cells.problems else label
@@ -510,13 +492,3 @@ def _is_blind(cell: Plain) -> bool:
         if (value := value_of(cell)) is not None:
             return value
     raise ValueError(f"{quoted(text(cell), 40)!r} is not a value of blind; use yes or no")
-
-
-def _probability(cell: Plain) -> float:
-    try:
-        number = float(text(cell))
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= 1:
-        raise ValueError(f"{text(cell)!r} is not a probability above 0 and up to 1")
-    return number

@@ -193,6 +193,8 @@ def idle_settings(
 ) -> list[str]:
     """Return notices about limits without a paid judge, and a threshold that no target obeys."""
     notices: list[str] = []
+    if plan.gates_on != "mean" and not plan.gates:
+        notices.append(f"gates_on={plan.gates_on} has no effect: no gate is set")
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
     pays = any(map(is_model, split_names(plan.judge))) and bool(kinds)
     pays |= plan.embedding_model is not None and TextSimilarity.kind in kinds

@@ -10,6 +10,7 @@ from typing import Any, Self
 from ragstone._internal.text import count, one_line
 from ragstone.evaluation.recorder import Recorder, RowCounts, RunChangedError, StoreOptions
 from ragstone.metrics.base import Metric
+from ragstone.results.calibration import load_calibration
 from ragstone.results.run import Run
 from ragstone.store import (
     RowWriter,
@@ -144,6 +145,8 @@ def open_recorder(
         store = named if isinstance(named, Store) else Store.open(named)
     except StoreError as error:
         raise StoreError(f"{error}\nUse another store, or run without one.") from error
+    if manifest.plan.calibration:
+        store.check_labels(load_calibration(manifest.plan.calibration))
     notices: list[str] = []
     run_id = options.get("resume")
     if run_id is None and not options.get("fresh"):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ragstone._internal.files import write_file
 from ragstone.errors import UsageError
-from ragstone.evaluation.labelling import EQUAL, WORDS, ClaimRow, LabelPlan
+from ragstone.evaluation.labelling import WORDS, ClaimRow, LabelPlan
 from ragstone.reports.excel import Book
 from ragstone.reports.format import NO_VALUE, percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
@@ -27,17 +27,14 @@ _COLUMNS: Mapping[str, tuple[CellType, int]] = {  # name -> type, and width in a
     "human": (str, 15),
     "annotator": (str, 14),
     "at": (str, 34),
-    "probability": (float, 12),
     "blind": (bool, 8),
     "text_hashes": (str, 22),
     "query": (str, 30),
     "response": (str, 50),
     "contexts": (str, 60),
 }
-_LABELLED = tuple(_COLUMNS)[:11]
-_TO_LABEL = (
-    "id query contexts claim human response number metric probability blind text_hashes".split()
-)
+_LABELLED = tuple(_COLUMNS)[:10]
+_TO_LABEL = "id query contexts claim human response number metric blind text_hashes".split()
 _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
@@ -55,7 +52,7 @@ def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: P
             text = claims[label.claim or 0].text if known else None
             judged = label.sample_id, label.position, label.metric, number, text
             person = WORDS[label.value], label.annotator, label.at.isoformat()
-            yield (*judged, *person, label.probability, label.blind, row.sample.text_hashes)
+            yield (*judged, *person, label.blind, row.sample.text_hashes)
 
     _write(_LABELLED, lines(), path)
 
@@ -71,7 +68,7 @@ def write_claims(store: Store, run_id: str, plan: LabelPlan, path: Path) -> None
             contexts = "\n\n".join(each.text for each in sample.contexts or ())
             for number, claim in enumerate(row.scores[plan.metric].claims, 1):
                 before = sample.id, sample.query, contexts, claim.text, None
-                after = sample.response, number, plan.metric, EQUAL, True, sample.text_hashes
+                after = sample.response, number, plan.metric, True, sample.text_hashes
                 yield (*before, *after)
 
     _write(_TO_LABEL, lines(), path)

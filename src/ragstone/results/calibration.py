@@ -8,6 +8,7 @@ do not show it: how often a judge errs differs between systems.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
@@ -34,6 +35,7 @@ from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
 MIN_ROWS = 20  # labelled rows that a gate needs; the intervals were tested from this number on
+MAX_MISSING = 0.1  # share of the drawn rows that may have no label
 MAX_OUTSIDE = 3.0  # times more rows beyond the labelled range than expected: a gate is refused
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
 _PASS_MARK = re.compile(r",threshold=[^,]+")  # a part of a metric's name that changes no score
@@ -57,9 +59,14 @@ class LabelledRow(FrozenModel):
     text_hashes: str  # a hash of its answer and contexts
     judged: _Share
     human: _Share
-    probability: Annotated[float, Field(gt=0, le=1)]  # of being drawn
     group: int
     claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if abs(sum(claim.human for claim in self.claims) / len(self.claims) - self.human) > EPSILON:
+            raise ValueError("`human` is not the mean of the claims")
+        return self
 
 
 class MetricCalibration(FrozenModel):
@@ -69,7 +76,7 @@ class MetricCalibration(FrozenModel):
     annotators: tuple[str, ...]
     not_blind: int
     labelled_at: AwareDatetime
-    partly: int  # rows with labels of some of their claims, which are left out
+    drawn: int  # rows that the random order has up to the last labelled one
     rows: Annotated[tuple[LabelledRow, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -86,18 +93,20 @@ class MetricCalibration(FrozenModel):
         metric: str,
         groups: NDArray[np.int64] | None,
         setup: str,
-        unclaimed: bool,
+        scored: Mapping[bytes, bool],
     ) -> Self | None:
-        """Return the labels of a metric, of claims if there are any; None if no row counts.
+        """Return the labels of a metric, of claims or responses; None if no row counts.
 
-        `rows` are places in the run, rows and their labels; `unclaimed`, whether the run has scores
-        without claims. Labels of claims need scores that are means of claims.
+        Of both kinds, the one with labels of more rows counts. `rows` are places in the run, rows
+        and their labels; `scored` is the `draw_key` of each scored row, and whether it has claims.
+        Labels of claims need scores that are means of claims.
         """
-        of_claims = any(label.claim is not None for *_, labels in rows for label in labels)
+        kinds = Counter(kind for *_, labels in rows for kind in {x.claim is None for x in labels})
+        of_claims = kinds[False] >= kinds[True]
         used: list[HumanLabel] = []
         labelled: list[LabelledRow] = []
-        partly = 0
-        fits: dict[MeanOf, bool] = dict.fromkeys(MEANS, not unclaimed)
+        last = b""
+        fits: dict[MeanOf, bool] = dict.fromkeys(MEANS, all(scored.values()))
         for place, row, labels in rows:
             score = row.scores[metric]
             of_row = [label for label in labels if (label.claim is not None) == of_claims]
@@ -111,8 +120,8 @@ class MetricCalibration(FrozenModel):
                 fits["row"] &= low - EPSILON < score.value < high + EPSILON
             claims = _labelled_claims(score, human)
             if None in claims or not human:
-                partly += 1
                 continue
+            last = max(last, draw_key(row.sample.id, row.sample.query))
             used += of_row
             labelled.append(
                 LabelledRow(
@@ -120,7 +129,6 @@ class MetricCalibration(FrozenModel):
                     text_hashes=row.sample.text_hashes,
                     judged=score.value,
                     human=sum(claim.human for claim in claims if claim) / len(claims),
-                    probability=max(label.probability for label in of_row),
                     group=place if groups is None else int(groups[place]),
                     claims=tuple(filter(None, claims)),
                 )
@@ -141,14 +149,25 @@ class MetricCalibration(FrozenModel):
             not_blind=sum(not label.blind for label in used),
             annotators=tuple(sorted({label.annotator for label in used})),
             labelled_at=max(label.at for label in used),
-            partly=partly,
+            drawn=sum(key <= last for key, claims in scored.items() if claims or not of_claims),
             rows=tuple(labelled),
         )
 
     @property
-    def left_out(self) -> str:
-        rows = count(self.partly, "row")
-        return f"left out: {rows} with labels for only some of the claims; " * bool(self.partly)
+    def gaps(self) -> str:
+        """How many of the rows that were drawn have no label that counts; empty if all have one."""
+        missing, rows = self.drawn - len(self.rows), count(self.drawn, "row")
+        return f"{missing:,} of the first {rows} drawn have no label of every claim" * bool(missing)
+
+    @property
+    def problem(self) -> str | None:
+        """Why no gate can rest on these labels, if so."""
+        rows, gaps = count(len(self.rows), "labelled row"), self.gaps and f"{self.gaps}; "
+        if len(self.rows) < MIN_ROWS:
+            return f"it has {rows}, and gates need {MIN_ROWS}; {gaps}label more"
+        if self.drawn - len(self.rows) > MAX_MISSING * self.drawn:
+            return f"{gaps}the others may be unlike them, so label those, too"
+        return None
 
     def changed(self, rows: Sequence[Row], metric: str | None) -> int:
         """Count the labelled rows with other texts, or of `metric` with another score."""
@@ -175,7 +194,7 @@ class MetricCalibration(FrozenModel):
         """How far judge and people agree; see `stats.agreement_figures`."""
         return stats.agreement_figures(
             [
-                (claim.judge, claim.human, claim.support, 1 / row.probability, row.group)
+                (claim.judge, claim.human, claim.support, row.group)
                 for row in self.rows
                 for claim in row.claims
             ]
@@ -186,7 +205,7 @@ class MetricCalibration(FrozenModel):
         """How much higher people score the labelled rows than the judge."""
         judged = [row.judged if self.of == "claims" else row.judged == 1 for row in self.rows]
         higher = np.array([row.human for row in self.rows]) - np.array(judged, dtype=float)
-        return float(np.average(higher, weights=[1 / row.probability for row in self.rows]))
+        return float(higher.mean())
 
     def threshold(self) -> stats.Threshold | None:
         known = [
@@ -222,7 +241,7 @@ class MetricCalibration(FrozenModel):
                 # the row's weight is divided among its claims, of which its score is the mean
                 given = ((c.support or 0 if kind == "support" else c.judge) for c in row.claims)
                 parts = [(float(x), float(c.human)) for x, c in zip(given, row.claims, strict=True)]
-            columns += [(judge, human, row.probability * len(parts)) for judge, human in parts]
+            columns += [(judge, human, len(parts)) for judge, human in parts]
             groups += [key] * len(parts)
         judged, human, chances = np.array(columns, dtype=np.float64).T
         return stats.LabelledScores(scores, units, judged, human, chances, groups)
@@ -236,7 +255,9 @@ class Calibration(FrozenModel):
     data: str
     fingerprint: str | None
     judge: str | None
+    labels: str  # a hash of them
     metrics: FrozenMap[str, MetricCalibration]
+    checksum: str = ""  # of the other fields in the file
 
     @classmethod
     def from_labels(
@@ -245,7 +266,7 @@ class Calibration(FrozenModel):
         metrics: Mapping[str, MetricInfo],
         rows: Iterable[Row],
         *,
-        labels: Iterable[HumanLabel],
+        labels: Sequence[HumanLabel],
         name: str,
     ) -> "Calibration":
         given: dict[str, dict[int, list[HumanLabel]]] = {}
@@ -260,11 +281,13 @@ class Calibration(FrozenModel):
         counts = RunSummaryBuilder((), cluster=manifest.plan.cluster)
         wanted = {position for rows in given.values() for position in rows}
         judged: dict[int, tuple[int, Row]] = {}
-        unclaimed: set[str] = set()
+        keys: dict[str, dict[bytes, bool]] = {metric: {} for metric in given}
         for place, row in enumerate(rows):
             counts.add(row)
-            scored = {key: score for key, score in row.scores.items() if score.value is not None}
-            unclaimed |= {key for key, score in scored.items() if not score.claims}
+            for metric, known in keys.items():
+                if (score := row.scores.get(metric)) and score.value is not None:
+                    key = draw_key(row.sample.id, row.sample.query)
+                    known[key] = bool(score.claims)
             if row.index in wanted:
                 judged[row.index] = place, row
         groups = counts.grouping.labels
@@ -283,7 +306,7 @@ class Calibration(FrozenModel):
                 metric=metric,
                 groups=groups,
                 setup=manifest.judge_setups.get(metric, ""),
-                unclaimed=metric in unclaimed,
+                scored=keys[metric],
             )
             if calibrated:
                 found[metric] = calibrated
@@ -298,6 +321,7 @@ class Calibration(FrozenModel):
             data=manifest.source.name,
             fingerprint=_answers(manifest),
             judge=manifest.judge,
+            labels=hash_labels(labels),
             metrics=found,
         )
 
@@ -370,9 +394,8 @@ class Calibration(FrozenModel):
         self, found: MetricCalibration, manifest: Manifest, values: Numbers, labelled: Numbers
     ) -> str | None:
         days, n = manifest.plan.max_age, len(found.rows)
-        if n < MIN_ROWS:
-            rows = count(n, "labelled row")
-            return f"it has {rows}, and gates need {MIN_ROWS}; {found.left_out}label more"
+        if problem := found.problem:
+            return problem
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
             why = f"its newest label is of {day}, over {days} days before the run (max_age)"
@@ -389,8 +412,12 @@ class Calibration(FrozenModel):
     def save(self) -> Path:
         path = _path(self.name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, self.model_dump_json(indent=1) + "\n")
+        signed = self.model_copy(update={"checksum": self.digest()})
+        write_text(path, signed.model_dump_json(indent=1) + "\n")
         return path
+
+    def digest(self) -> str:
+        return sha256(self.model_dump_json(exclude={"name", "checksum"}).encode()).hexdigest()
 
 
 def calibratable(metrics: Mapping[str, MetricInfo]) -> list[str]:
@@ -417,7 +444,17 @@ def load_calibration(name: str) -> Calibration:
             f"{path} is not a calibration of this version ({place or 'all of it'}: {fault['msg']});"
             f" create it again with `ragstone labels calibrate RUN --name {name}`"
         ) from None
-    return found.model_copy(update={"name": name})
+    if found.checksum != found.digest():
+        raise UsageError(
+            f"{path} is not as ragstone wrote it; create it again with `ragstone labels calibrate "
+            f"{found.run} --name {name}`"
+        )
+    return found.model_copy(update={"name": name, "checksum": ""})
+
+
+def hash_labels(labels: Iterable[HumanLabel]) -> str:
+    lines = sorted(repr((x.metric, x.position, x.claim, x.annotator, x.value)) for x in labels)
+    return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _answers(manifest: Manifest) -> str | None:
@@ -425,7 +462,13 @@ def _answers(manifest: Manifest) -> str | None:
     plan, file = manifest.plan, manifest.source.fingerprint
     if manifest.target or plan.limit or manifest.source.sample or file is None:
         return None
-    return sha256(json.dumps([file, plan.sheet, dict(plan.columns)]).encode()).hexdigest()
+    read = file, plan.sheet, plan.header_row, dict(plan.columns)
+    return sha256(json.dumps(read).encode()).hexdigest()
+
+
+def draw_key(sample_id: str, query: str) -> bytes:
+    """Return a row's place in a random order, which is that of all runs of the same questions."""
+    return sha256(json.dumps([sample_id, query]).encode()).digest()
 
 
 def _path(name: str) -> Path:

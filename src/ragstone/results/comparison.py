@@ -17,7 +17,7 @@ from ragstone._internal.fields import base_name, split_threshold
 from ragstone._internal.text import count, join_by_reason
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results import paired
-from ragstone.results.calibration import MIN_ROWS, Calibration
+from ragstone.results.calibration import Calibration
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.metric_summary import lowest
 from ragstone.results.paired import CorrectedDifference, Headline, MetricChange, PairedScores, Test
@@ -554,9 +554,8 @@ def _corrected(
         return None
     problems = [f"run {run} is partial" for run in comparison.partial]
     for run, found in zip((comparison.a, comparison.b), labels, strict=True):
-        if (number := len(found.rows) if found else 0) < MIN_ROWS:
-            labelled = count(number, "labelled row")
-            problems.append(f"run {run} has {labelled}, and {MIN_ROWS} are needed")
+        if problem := found.problem if found else "no row is labelled":
+            problems.append(f"run {run}: {problem}")
     if len({found.of for found in labels if found}) > 1:
         problems.append("one run has labels of claims, the other of whole responses")
     scores, groups = comparison.scores[metric], comparison.grouping.labels

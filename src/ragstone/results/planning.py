@@ -94,9 +94,8 @@ def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, floa
     with suppress(UsageError):  # no labels, or none that can be compared
         for metric, calibration in run.calibrate(labels, "").metrics.items():
             scores = np.array([[row.judged, row.human] for row in calibration.rows]).T
-            weights = [1 / row.probability for row in calibration.rows]
-            if len(weights) >= MIN_ROWS and all(np.ptp(scores, axis=1) > 0):
-                (judge, both), (_, people) = np.cov(scores, aweights=weights).tolist()
+            if scores.shape[1] >= MIN_ROWS and all(np.ptp(scores, axis=1) > 0):
+                (judge, both), (_, people) = np.cov(scores).tolist()
                 correlations[metric] = max(0.0, both / math.sqrt(judge * people))
     return correlations
 

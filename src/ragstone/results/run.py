@@ -219,7 +219,7 @@ class Run:
             UsageError: there are no labels of scored rows, or of a metric that has no range 0 to 1.
         """
         return Calibration.from_labels(
-            self.manifest, self.metrics, self.rows, labels=labels, name=name
+            self.manifest, self.metrics, self.rows, labels=[*labels], name=name
         )
 
     def gates(self) -> tuple[GateResult, ...]:

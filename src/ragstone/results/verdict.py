@@ -246,7 +246,7 @@ class _Answers:
             if not bad:
                 words = f"The contexts support all claims of {answers} ({good})."
             if declined := self._number(None, Outcome.DECLINED):
-                words += f" {declined:,} of them declined."
+                words += f" {count(declined, 'answer')} declined."
         elif not bad:
             words = f"All {answers} are right ({good})." if self.n > 1 else "The answer is right."
         else:

@@ -387,7 +387,7 @@ LABELS = _table_of_runs(  # people's verdicts on claims
     sa.Column("annotator", sa.Text, primary_key=True),
     sa.Column("value", sa.Boolean),
     sa.Column("at", sa.Text, nullable=False),
-    sa.Column("probability", sa.Double, nullable=False),
+    sa.Column("probability", sa.Double, nullable=False),  # 1: all rows are drawn alike
     sa.Column("blind", sa.Boolean, nullable=False),
     sa.Column("checksum", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,

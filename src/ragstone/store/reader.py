@@ -455,10 +455,10 @@ def read_labels(connection: Connection, run: int, run_id: str) -> list[HumanLabe
         if codec.checksum(metric, place, claim, annotator, *values) != stored:
             what = f"a label of row {place} of run {run_id} is not as it was stored"
             raise DamagedRunError(what, run_id)
-        value, at, probability, blind = values
+        value, at, _, blind = values
         fields = {"run": run_id, "position": place, "sample_id": sample_id, "metric": metric}
         fields["claim"] = None if claim == RESPONSE else claim
-        fields |= {"value": value, "annotator": annotator, "probability": probability}
+        fields |= {"value": value, "annotator": annotator}
         try:
             fields |= {"at": datetime.fromisoformat(at), "blind": blind}
             labels.append(_LABEL.validate_python(fields))

@@ -10,7 +10,8 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, select
 
-from ragstone.errors import Cause
+from ragstone.errors import Cause, UsageError
+from ragstone.results.calibration import Calibration, hash_labels
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import codec, database, reader
@@ -244,6 +245,17 @@ class Store:
     def labels(self, run_id: str) -> list[HumanLabel]:
         with self.connect() as connection:
             return reader.read_labels(connection, self._number(connection, run_id), run_id)
+
+    def check_labels(self, calibration: Calibration) -> None:
+        """Raise if the labels of a run of this store changed since a calibration was made."""
+        run = calibration.run
+        with suppress(RunNotFoundError):
+            if hash_labels(self.labels(run)) != calibration.labels:
+                again = f"`ragstone labels calibrate {run} --name {calibration.name}`"
+                raise UsageError(
+                    f"the labels of run {run} changed since the calibration {calibration.name}; "
+                    f"use {again} again"
+                )
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:

@@ -68,7 +68,7 @@ def write_labels(connection: Connection, run: int, labels: Iterable[HumanLabel])
     lines: dict[object, tuple[object, ...]] = {}
     for each in labels:
         key = label_key(run, each)
-        values = each.value, format_time(each.at), each.probability, each.blind
+        values = each.value, format_time(each.at), 1.0, each.blind
         lines[key] = (*key, *values, checksum(*key[1:], *values))
     rows = set(connection.execute(select(ROWS.c.place).where(ROWS.c.run == run)).scalars())
     if missing := {line[2] for line in lines.values()} - rows:

@@ -44,6 +44,9 @@ class Gate(FrozenModel):
                 return self._check_interval(found.mean, found.interval, found.labels, left)
             why = found and f"the calibration {found.calibration} cannot decide ({found.problem})"
             return self._result(why=why or "no calibration has labels of it")
+        contradicted = self._contradicted(summary)
+        if contradicted and self.of in ("mean", "interval"):
+            return self._result(value=value, why=contradicted)
         if self.of == "interval":
             if value is not None and summary.interval:
                 return self._check_interval(value, summary.interval, summary.scored)
@@ -54,15 +57,18 @@ class Gate(FrozenModel):
             value = summary.scored / summary.n if summary.n else None
         if value is None:
             return self._result()
-        passed = self._reached(value)
-        if self.of == "mean" and found and found.interval and not found.problem:
-            assert found.mean is not None
-            if self._reached(found.mean) is not passed:
-                low, high = found.interval
-                why = f"the judge's mean is {value:.2f}, but corrected with labels it is "
-                why += f"{found.mean:.2f} ({low:.2f} to {high:.2f})"
-                return self._result(value=value, why=why)
-        return self._result(value=value, passed=passed)
+        return self._result(value=value, passed=self._reached(value))
+
+    def _contradicted(self, summary: Summary) -> str:
+        """Return how the mean corrected with labels contradicts that of the judge, if it does."""
+        found, value = summary.corrected, summary.mean
+        if value is None or not found or found.mean is None or not found.interval or found.problem:
+            return ""
+        if self._reached(found.mean) is self._reached(value):
+            return ""
+        ends = "{:.2f} to {:.2f}".format(*found.interval)
+        corrected = f"corrected with labels it is {found.mean:.2f} ({ends})"
+        return f"the judge's mean is {value:.2f}, but {corrected}"
 
     def _result(self, **given: Any) -> "GateResult":
         return GateResult(**dict(self), **given)

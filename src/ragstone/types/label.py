@@ -20,5 +20,4 @@ class HumanLabel:
     value: bool | None  # whether it is supported, or faithful; None is "cannot tell"
     annotator: str
     at: AwareDatetime
-    probability: Annotated[float, Field(gt=0, le=1)]  # of drawing the row, relative to others
     blind: bool  # the person has not seen the judge's verdict

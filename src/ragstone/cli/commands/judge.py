@@ -118,9 +118,7 @@ def probe(**given: Any) -> None:
         sys.exit(undecided(f"{why}; nothing was recorded"))
     judge_test.add_probes(path, probes)
     series = [*before, *probes]
-    chances = sorted(labels, key=lambda label: label.probability)
-    weights = {label.position: 1 / label.probability for label in chances}
-    drift = judge_test.measure_drift(series, units, weights)
+    drift = judge_test.measure_drift(series, units)
     strongest = {name: max(values) for name, values in drift.parts.items()}
     most = max(strongest, key=strongest.__getitem__)
     columns = zip(series, drift.agreement, drift.supported, drift.evidence, strict=True)

@@ -140,7 +140,7 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
 def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
     metric, labels = labelling.metric_of(info, given["metric"]), given["labels"]
     rows = labelling.read_claims(store, info.id)
-    plan = labelling.plan_labels(rows, metric, labels=labels, run=info.id)
+    plan = labelling.plan_labels(rows, metric, labels=labels)
     if (drawn := len(plan.rows)) < MIN_ROWS:
         of = f"this draws {drawn} of the {count(len(plan.every), 'row')} with claims"
         say(f"Note: gates need labels of {MIN_ROWS} rows, but {of}; see --n")
@@ -232,7 +232,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
         )
         if not labels:
             raise empty
-        opened.add_labels(info.id, labelling.with_probabilities(labels, rows, info.id))
+        opened.add_labels(info.id, labels)
     for note in notes:
         say(f"Note: {file.name}: {note}")
     click.echo(
@@ -331,7 +331,7 @@ def _as_json(
         table, threshold, corrected = found.table, found.threshold(), corrections[name]
         metrics[name] = {
             "rows": len(found.rows),
-            "partly": found.partly,
+            "drawn": found.drawn,
             "of": found.of,
             "labelled": table.n,
             "annotators": found.annotators,
@@ -347,14 +347,15 @@ def _as_json(
 
 
 def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLabel]) -> None:
-    if found.left_out:
-        say(f"Note: {metric}: {found.left_out.strip('; ')}")
-    whole = [label for label in labels if label.metric == metric and label.claim is None]
-    if found.of == "claims" and whole:
-        people = one_line(", ".join(sorted({label.annotator for label in whole})))
+    if found.gaps:
+        say(f"Note: {metric}: {found.gaps}")
+    claims = found.of == "claims"
+    if others := [x for x in labels if x.metric == metric and (x.claim is None) is claims]:
+        people = one_line(", ".join(sorted({label.annotator for label in others})))
         say(
-            f"Note: not used: {count(len(whole), 'label')} of whole responses, by {people}, "
-            f"because {metric} has labels of claims too"
+            f"Note: not used: {count(len(others), 'label')} of "
+            f"{'whole responses' if claims else 'claims'}, by {people}, because more rows have "
+            f"labels of {found.of}"
         )
 
 
@@ -393,8 +394,6 @@ def _print(found: MetricCalibration, corrected: Correction | None, console: Cons
         if figure := agreement[key]:
             words = "{:.2f} ({:.2f} to {:.2f})".format(figure.mean, *figure.interval)
         line(f"{name}: {words}")
-    if len({row.probability for row in found.rows}) > 1:
-        line("Shares are weighted by how often rows are drawn; counts are not")
     bins = Counter(bin_of(c.support) for c in found.claims if c.support is not None)
     if bins:
         figures = ((name, n, agreement[name]) for name, n in sorted(bins.items()))

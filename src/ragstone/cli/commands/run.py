@@ -351,7 +351,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     if origin := info.manifest.identity.get(ORIGIN):
         raise UsageError(f"run {run_id} was rescored from run {origin}; resume {origin}")
     path = info.manifest.source.path
-    plan = options.with_correction(info.manifest, given)
+    plan = options.with_correction(info.manifest, given, store)
     if path is None:
         raise UsageError(
             f"run {run_id} evaluated samples that were passed from Python; resume it from Python"

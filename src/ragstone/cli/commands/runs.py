@@ -87,7 +87,7 @@ def show(**given: Any) -> None:
     with options.open_run(given["store"], given["run"]) as (store, info):
         outputs.check(*options.read_by(store, info))
         run = store.load(info.id)
-        run = run.with_plan(options.with_correction(run.manifest, given))
+        run = run.with_plan(options.with_correction(run.manifest, given, store))
         with silent_pipes():
             print_info(info, outputs.console)
         sys.exit(output.finish(run, outputs))

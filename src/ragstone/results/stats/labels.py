@@ -258,24 +258,23 @@ def bin_of(support: float) -> str:
 
 
 def agreement_figures(
-    claims: Sequence[tuple[bool, bool, float | None, float, Hashable]],
+    claims: Sequence[tuple[bool, bool, float | None, Hashable]],
 ) -> dict[str, Corrected | None]:
     """Return figures with their intervals, all from one bootstrap of the units.
 
-    A claim has the judge's verdict, people's, the judge's probability, a weight and the key of its
-    unit. Each share has pseudo-claims, worth half of an average unit on both sides, so that few
-    labels do not look like certainty. A figure that these labels do not define is None. The shares
-    that people support have the names of `bin_of`.
+    A claim has the judge's verdict, people's, the judge's probability and the key of its unit. Each
+    share has pseudo-claims, worth half of an average unit on both sides, so that few labels do not
+    look like certainty. A figure that these labels do not define is None. The shares that people
+    support have the names of `bin_of`.
     Source: Rubin, The Bayesian Bootstrap (1981).
     """
     (codes,) = numbered([unit for *_, unit in claims])
-    bins = sorted({bin_of(support) for _, _, support, _, _ in claims if support is not None})
+    bins = sorted({bin_of(support) for _, _, support, _ in claims if support is not None})
     sums: Numbers = np.zeros((codes.max() + 1, 4 + 2 * len(bins)))
-    for code, (judge, human, support, weight, _) in zip(codes, claims, strict=True):
-        sums[code, 2 * (not judge) + (not human)] += weight
+    for code, (judge, human, support, _) in zip(codes, claims, strict=True):
+        sums[code, 2 * (not judge) + (not human)] += 1
         if support is not None:
-            sums[code, 4 + 2 * bins.index(bin_of(support)) + (not human)] += weight
-    sums /= np.mean([weight for *_, weight, _ in claims])
+            sums[code, 4 + 2 * bins.index(bin_of(support)) + (not human)] += 1
     draws = _resampled(sums, rng := np.random.default_rng(SEED))
     shares = [[0, 2], [1, 3], *([at, at + 1] for at in range(4, sums.shape[1], 2))]
     for share in shares:
