@@ -294,3 +294,6 @@ def test_a_span_of_the_console_exporter(tmp_path: Path) -> None:
         "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
     }  # fmt: skip
     assert loaded(tmp_path / "a.jsonl", one).samples[0].response == "a"
+    path = tmp_path / "b.jsonl"  # as it is written by default
+    path.write_text(f"{json.dumps(one, indent=4)}\n" * 2, encoding="utf-8")
+    assert load(path).samples[0].response == "a"
