@@ -46,7 +46,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.en
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW_FOLDERS = {"browser", "engines", "training", "test_workers.py"}
+SLOW_FOLDERS = {"browser", "engines", "training", "test_recipes.py", "test_workers.py"}
 SLOW_NAMES = {
     "subprocess",
     "Popen",

@@ -109,7 +109,8 @@ def test_a_call_that_failed_is_saved_and_fails_when_it_is_judged(ragstone, tmp_p
     said = ragstone("o.jsonl", "-m", "faithfulness", "--no-export", "--json", "-", *share)
     told = json.loads(said.out)["metrics"]["faithfulness"]
     assert (told["scored"], told["undefined"], told["failed"]) == (1, 0, 1)
-    assert "out of order" in said.err
+    assert "the file records a failed call: fails_for_b:ask raise" in said.err
+    assert "out of order" in (tmp_path / "o.jsonl").read_text()
 
 
 def test_answers_that_were_saved_are_not_replaced(ragstone, failing, tmp_path) -> None:

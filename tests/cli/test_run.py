@@ -508,7 +508,8 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     files = ("--no-export", "--html", "my run.html")
     told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, *files)
     assert told.code == 3
-    assert "Exit code 3: 20 consecutive rows failed (target_error): " in told.err
+    stopped = "Exit code 3: none of the first 5 answers of the target can be used: failing_in_a_row"
+    assert stopped in told.err
     run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
     assert told.err.endswith(
         f"Run {run_id} is stored: `ragstone resume` continues it; "

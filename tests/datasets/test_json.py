@@ -125,11 +125,23 @@ def test_a_number_of_too_many_digits_is_reported(write: Write):
     assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [message]
 
 
-@pytest.mark.parametrize("rows", [[{"query": "q"}, {"query": "r"}], {"query": "q"}])
-def test_json_over_lines_is_reported(write: Write, rows: object) -> None:
+def test_a_list_over_lines_is_no_json_lines(write: Write) -> None:
+    rows = [{"query": "a"}, {"query": "b"}]
     first, *_ = problems(write("a.jsonl", f"\n{json.dumps(rows, indent=2)}\n"))
     assert first.startswith("line 2: invalid JSON: Expecting")
     assert first.endswith("; write one object per line")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_objects_over_lines_may_follow_one_another(write: Write, name: str) -> None:
+    rows = [json.dumps({"query": query}, indent=4) for query in "ab"]
+    loaded = load(write(name, "\n" + "\r\n".join(rows) + "\n"))
+    assert [sample.query for sample in loaded.samples] == ["a", "b"]
+    assert loaded.source.notes == ("consecutive objects",)
+    [cut] = problems(write(name, "\n".join(rows)[:-8]))
+    assert cut.startswith("line 5: invalid JSON: ")
+    [wrong] = problems(write(name, f'{rows[0]}\n{{\n"query": 5, "query": 6}}'))
+    assert wrong.startswith("line 4, ")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])

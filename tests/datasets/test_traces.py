@@ -262,6 +262,24 @@ def test_spans_of_openllmetry(tmp_path: Path, asked: object, answered: object) -
     assert (sample.query, sample.response) == ("q", "a")
 
 
+@pytest.mark.parametrize("inner", ["data", "kwargs"])
+def test_documents_of_an_agents_tools_are_contexts(tmp_path: Path, inner: str) -> None:
+    document = {"page_content": "c", "id": None, "metadata": {"point_id": 7}}
+    made = [
+        span("t", "1", None, input__value="q", output__value="a"),
+        span("t", "2", "1", openinference__span__kind="TOOL", output__value="5"),
+    ]
+    assert loaded(tmp_path / "a.jsonl", *made).samples[0].contexts is None
+    for artifact, contexts in (
+        ([document], (Context(id="7", text="c"),)),
+        ([{"url": "image.png"}], None),
+        ("c", None),
+    ):
+        returned = {"type": "tool", inner: {"content": "c", "artifact": artifact}}
+        made[1]["attributes"]["output.value"] = json.dumps(returned)  # type: ignore[index]
+        assert loaded(tmp_path / "a.jsonl", *made).samples[0].contexts == contexts
+
+
 def test_spans_of_otlp_in_snake_case(tmp_path: Path) -> None:
     nothing = dict.fromkeys(("array_value", "bool_value", "int_value"))
     root = {"trace_id": "t", "span_id": "1", "parent_span_id": None, "name": "query"}
@@ -294,3 +312,6 @@ def test_a_span_of_the_console_exporter(tmp_path: Path) -> None:
         "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
     }  # fmt: skip
     assert loaded(tmp_path / "a.jsonl", one).samples[0].response == "a"
+    path = tmp_path / "b.jsonl"  # as it is written by default
+    path.write_text(f"{json.dumps(one, indent=4)}\n" * 2, encoding="utf-8")
+    assert load(path).samples[0].response == "a"

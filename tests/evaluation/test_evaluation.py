@@ -493,14 +493,24 @@ def test_a_low_score_is_no_failure_for_fail_fast() -> None:
 
 
 def test_a_target_that_is_down_stops_the_run() -> None:
-    def answer(query: str) -> Mapping[str, object]:
+    async def answer(query: str) -> Mapping[str, object]:
+        if query == "q0":
+            return {"ranking": ["a"]}
         raise RuntimeError("out of order")
 
     questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
     run = evaluate(questions, metrics="hit", target=answer)
     assert run.stopped is not None
     assert run.stopped.startswith("20 consecutive rows failed (target_error): ")
-    assert len(run.rows) == 20
+    assert 20 < len(run.rows) < 40
+
+
+def test_a_target_that_raises_from_the_first_row_on_stops_the_run() -> None:
+    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
+    run = evaluate(questions, metrics="hit", target=lambda query: {}[query])
+    assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
+    assert "raised KeyError at test_evaluation.py:" in (run.stopped or "")
+    assert len(run.rows) < 20
 
 
 @pytest.mark.parametrize(("first", "accepted"), [(False, 0.1), (True, 0.1), (False, 1.0)])

@@ -15,8 +15,7 @@ DEFERRED = {
 Also readers of data files, YAML and metrics, and the store: many commands start without them.
 """
 OTHERS = {
-    *("_internal/plugins.py", "judges/local/model.py"),
-    *("datasets/frames.py", "integrations/mlflow.py"),
+    *("_internal/plugins.py", "judges/local/model.py", "datasets/frames.py"),
 }
 """Where modules of users, and libraries of an extra, are imported by name."""
 

@@ -194,6 +194,23 @@ def test_a_reply_that_names_no_question_is_the_targets(make_run: MakeRun) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("cause", "cure"),
+    [
+        (Cause.RATE_LIMITED, "use --delay SECONDS, or a --concurrency below"),
+        (Cause.TRUNCATED, "check the target's server, then run again"),
+    ],
+)
+def test_a_failure_of_the_target_has_its_own_cure(
+    make_run: MakeRun, cause: Cause, cure: str
+) -> None:
+    words = "POST /chat: the connection was lost during the reply"
+    run = of(make_run, [*STEADY, Score.failed(cause, words)], judge="openai:m")
+    calls = (TargetCall("chat", 1.0, Failure(cause, words)),)
+    rows = [replace(row, calls=calls) for row in run.rows]
+    assert cure in (next_step(replace(run, rows=rows)) or "")
+
+
 def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
     scores = [Score.scored(place % 2) for place in range(40)]
     assert next_step(of(make_run, scores)) == (

@@ -2,6 +2,7 @@
 """Objects of LangChain 1.8, LlamaIndex 0.14 and Haystack 3.4, as stand-ins with what is read."""
 
 from types import SimpleNamespace
+from typing import TypedDict
 from uuid import uuid4
 
 import pytest
@@ -42,6 +43,22 @@ class RunnableLambda:
 
     async def ainvoke(self, input, config=None, **kwargs):
         return self._function(input)
+
+
+class TextChain:
+    """Returns a text, as a chain with a StrOutputParser; its retriever merges two others."""
+
+    def __init__(self, *searches: tuple[int, int | None, list[Document]]) -> None:
+        self._searches = searches
+
+    async def ainvoke(self, input, config):
+        [callback] = config["callbacks"]
+        assert callback.ignore_chain
+        assert not callback.ignore_retriever
+        for run_id, parent_run_id, documents in self._searches:
+            callback.on_retriever_start({}, input, run_id=run_id)
+            callback.on_retriever_end(documents, run_id=run_id, parent_run_id=parent_run_id)
+        return "I."
 
 
 class QueryEngine:
@@ -187,6 +204,28 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
 )  # fmt: skip
 async def test_their_objects_are_read(target, fields: dict[str, object]) -> None:
     assert await fields_of(target) == fields
+
+
+async def test_contexts_of_a_chain_that_returns_a_text_are_what_it_retrieved() -> None:
+    one, other = Document("a text", point_id=101), Document("another", point_id=102)
+    assert await fields_of(TextChain((1, None, [one]))) == {"response": "I.", "contexts": FOUND}
+    merged = TextChain((2, 1, [other, one]), (3, 1, [other]), (1, None, [one]))
+    assert await fields_of(merged) == {"response": "I.", "contexts": FOUND}
+    twice = await fields_of(TextChain((1, 0, [one]), (2, 0, [other])))
+    assert twice["contexts"] == (*FOUND, Context(text="another", id="102"))
+    assert (await fields_of(TextChain((1, None, []))))["contexts"] == ()
+    assert await fields_of(TextChain()) == {"response": "I."}
+
+
+async def test_a_graph_is_given_the_part_of_its_state_that_is_the_query() -> None:
+    class State(TypedDict):
+        question: str
+        answer: str
+
+    graph = RunnableLambda(lambda state: {"answer": state["question"]})
+    graph.get_input_jsonschema = None  # Pydantic reads no `typing.TypedDict` before Python 3.12
+    graph.builder = SimpleNamespace(input_schema=State)
+    assert await fields_of(graph) == {"response": "Who?"}
 
 
 TURN = Sample(

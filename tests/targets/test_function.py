@@ -1,5 +1,7 @@
 # ruff: noqa: ARG005 - the parameters of these lambdas are what is tested
 import asyncio
+import json
+import re
 import subprocess
 import sys
 import threading
@@ -240,10 +242,18 @@ async def test_a_function_that_raises_fails_its_row(
         given = await answer(function)
         failure = given.failures["response"]
         assert failure.cause is cause
-        assert failure.message.startswith(message)
+        shown = re.sub(r" at \w+\.py:\d+", "", failure.message)
+        assert shown.startswith(message)
+        assert (shown == failure.message) is isinstance(error, CallError)
         assert "\n" not in failure.message
-        assert len(failure.message) < 300
+        assert len(failure.message) <= 300
         assert given.calls[0].failure == failure
+
+
+async def test_an_exception_of_a_library_names_the_line_that_called_it() -> None:
+    given = await answer(lambda q: json.loads("no JSON"))
+    message = given.failures["response"].message
+    assert re.match(r"rag raised JSONDecodeError at test_function\.py:\d+: Expecting", message)
 
 
 @pytest.mark.parametrize("is_async", [True, False])

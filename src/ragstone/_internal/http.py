@@ -30,8 +30,8 @@ _MARKS = b",[{\r\n"
 MOST_MARKS = 1_000_000  # of a reply: each may begin a value, which takes 50 bytes or more
 
 _CERTIFICATE = (
-    "its TLS certificate is invalid; to skip verification, set `verify_tls: false` in the target "
-    "file"
+    "its TLS certificate is invalid; if your network has its own certificates, name their file in "
+    "SSL_CERT_FILE; to skip verification, set `verify_tls: false` in the target file"
 )
 
 _REFUSED = "the server refuses connections; is it running?"

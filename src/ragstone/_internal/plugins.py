@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from sysconfig import get_paths
 from types import ModuleType
 from typing import cast
 from zlib import crc32
@@ -20,6 +21,9 @@ from ragstone.errors import UsageError
 FILES = (".py", ".yaml", ".yml")  # endings of plugins that are files; all others are modules
 _USER = "ragstone_user_"  # begins the names of modules that are files of the user
 LONGEST = 300  # characters of an exception's message that are stored
+_OURS = str(Path(__file__).parents[1])
+_LIBRARIES = (_OURS, *map(get_paths().__getitem__, ("stdlib", "purelib", "platlib")))
+"""How the names of files begin that are not code of the user."""
 _log = logging.getLogger("ragstone.plugins")
 _logged = set[tuple[object, ...]]()
 
@@ -74,7 +78,9 @@ def is_from_code(error: BaseException) -> bool:
 
 
 def describe_exception(what: str, error: BaseException) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    last = (users or frames)[-1]
     key = (what, type(error), last.filename, last.lineno)
     level = logging.DEBUG if key in _logged else logging.WARNING
     _logged.add(key)
@@ -82,7 +88,8 @@ def describe_exception(what: str, error: BaseException) -> str:
         trace = redact("".join(traceback.format_exception(error)))
         _log.log(level, "%s raised an exception:\n%s", what, trace)
     where = f"{Path(last.filename).name}:{last.lineno}"
-    return quoted(f"{what} raised {type(error).__name__} at {where}: {message_of(error)}", LONGEST)
+    raised = f"{what} raised {type(error).__name__} at {where}: {message_of(error)}"
+    return quoted(raised.removesuffix(": "), LONGEST)
 
 
 def plugin_of(cls: type) -> str | None:

@@ -22,7 +22,7 @@ from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, field_of
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
-from ragstone.datasets.values import parsed_json
+from ragstone.datasets.values import DECODER, parsed_json
 from ragstone.errors import Problem, UsageError
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
@@ -174,8 +174,9 @@ def read_json(file: File, limit: int | None = None) -> Table:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and "\n" not in text[: error.pos].strip():
             return replace(read_json_lines(file, limit), notes=("one object per line",))
-        seen = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise file.refused(seen, line=error.lineno) from error
+        if error.msg == "Extra data" and text[error.pos] == "{":
+            return Table(_consecutive(text, file), unit="line", notes=("consecutive objects",))
+        raise _invalid(error, file) from error
     except ValueError as error:
         found = re.search(r"\d{4301}", text)  # more digits than Python reads
         line = text.count("\n", 0, found.start()) + 1 if found else None
@@ -185,7 +186,35 @@ def read_json(file: File, limit: int | None = None) -> Table:
     return Table(records, unit="item", notes=notes, beside=beside)
 
 
+def _invalid(error: json.JSONDecodeError, file: File) -> Exception:
+    seen = f"invalid JSON: {error.msg} (column {error.colno})"
+    return file.refused(seen, line=error.lineno)
+
+
+def _consecutive(text: str, file: File) -> list[Record | Problem]:
+    """Return objects of several lines, as OpenTelemetry's console exporter writes its spans."""
+    records: list[Record | Problem] = []
+    line, end = 1, 0
+    try:
+        while found := _TEXT.search(text, end):
+            line += text.count("\n", end, found.start())
+            value, after = DECODER.raw_decode(text, found.start())
+            records.append(Record.of(line, value))
+            line, end = line + text.count("\n", found.start(), after), after
+    except json.JSONDecodeError as error:
+        raise _invalid(error, file) from error
+    except (ValueError, RecursionError) as error:
+        raise file.refused(f"cannot read this JSON: {error}", line=line) from error
+    return records
+
+
+_TEXT = re.compile(r"\S")
+_INDENTED = re.compile(rb"\s*\{\s*\n")  # the start of an object that is not on one line
+
+
 def read_json_lines(file: File, limit: int | None = None) -> Table:
+    if _INDENTED.match(file.start.removeprefix(table.MARK)):
+        return read_json(file)
     file.check_text()
     rows = JsonLines(file, limit=limit)
     if not rows:

@@ -141,9 +141,9 @@ _OUTPUTS = (
 _MODELS = ("llm", "chat", "text_completion", "generate_content")
 """Kinds of spans that are calls of a model; their prompt is not a plain query."""
 _SEARCHES = ("retriever", "retrieval", "vector_db_retrieve")
+_TOOLS = ("tool", "execute_tool")
 _STEPS = (  # kinds of spans that are intermediate steps; their output is not an answer
-    *_SEARCHES, "reranker", "embedding", "embeddings", "tool", "execute_tool", "guardrail",
-    "evaluator", "prompt",
+    *_SEARCHES, *_TOOLS, "reranker", "embedding", "embeddings", "guardrail", "evaluator", "prompt",
 )  # fmt: skip
 _BUNDLES = ("str_or_query_bundle", "query_bundle", "query_str")  # of LlamaIndex
 _ASKED = ("query", "question", "user_input", "input", "inputs", "message", *_BUNDLES)
@@ -289,9 +289,24 @@ def _documents(span: Span) -> list[object] | None:
     for name in _DOCUMENTS:
         if (found := spelled(_listed(span.attributes, name))) is not None:
             return found if is_list(found) else None
-    if span.kind not in _SEARCHES and "retriev" not in span.name.casefold():
+    is_search = span.kind in _SEARCHES or "retriev" in span.name.casefold()
+    if not is_search and span.kind not in _TOOLS:
         return None
     output = next(filter(None, (_listed(span.attributes, name) for name in _OUTPUTS)), None)
-    found = parts.get("documents") if (parts := object_in(output)) else spelled(output)
+    parts = object_in(output)
+    if is_search:
+        found = parts.get("documents") if parts else spelled(output)
+    else:  # a tool of LangChain
+        found = _artifact(parts)
     found = [object_in(item) for item in found] if is_list(found) else None
-    return None if found is None or None in found else [*found]
+    if found is None or None in found:
+        return None
+    return [*found] if is_search or all("text" in (read_document(d) or {}) for d in found) else None
+
+
+def _artifact(message: object, depth: int = 0) -> object:
+    """Return what a tool returned beside its text, such as documents."""
+    if not is_object(message) or depth > _DEEPEST:
+        return None
+    inner = (_artifact(part, depth + 1) for part in message.values())
+    return message.get("artifact") or next(filter(None, inner), None)

@@ -23,7 +23,7 @@ from ragstone.evaluation.recorder import settings_key
 from ragstone.evaluation.runner import Options, ScoringOptions
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
-from ragstone.store.codec import Record, column, decode_row
+from ragstone.store.codec import column
 from ragstone.types.config import Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -149,24 +149,14 @@ class Scorer:
         ]:
             raise InputError(_TABLE, problems)
 
-    def rows(self, samples: Sequence[Sample]) -> list[Row]:
-        """Return samples with their scores, in the same order. Threads may call it side by side."""
-        records = self._records(tuple(map(Row, count(), samples)))
-        return [decode_row(record.encoded) for record in records]
-
-    def _records(self, rows: Sequence[Row]) -> list[Record]:
-        if not rows:
-            return []
-        found = workers.scorer_of(self._setup).score(rows)
-        if found.stopped:
+    def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
+        lines: list[Mapping[str, object]] = []
+        found = workers.scorer_of(self._setup).score(rows) if rows else None
+        if found and found.stopped:
             raise ScoringStoppedError(
                 f"{found.stopped}; none of {workers.describe_rows(rows)} are scored"
             )
-        return sorted(found.records, key=lambda record: record.place)
-
-    def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
-        lines: list[Mapping[str, object]] = []
-        for record in self._records(rows):
+        for record in sorted(found.records, key=lambda each: each.place) if found else ():
             texts = record.encoded
             line = {"id": record.row[1], workers.SETTINGS: self._settings}
             line |= {workers.BODY: texts.body, workers.TRANSCRIPT: texts.transcript}

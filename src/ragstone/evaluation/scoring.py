@@ -426,6 +426,7 @@ MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress 
 SERVICE_CAUSES = frozenset(  # they suggest that a service is down; others depend on a row's content
     (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.JUDGE_ERROR, Cause.TARGET_ERROR)
 )
+_FAULTS = (Cause.MALFORMED, Cause.TARGET_ERROR)  # which rows may share from the first one on
 
 
 class CircuitBreaker:
@@ -476,7 +477,7 @@ class CircuitBreaker:
         if row.calls and not self._answered:
             failure = next((call.failure for call in row.calls if call.failure), None)
             self._answered = failure is None or len(failed) < len(made)
-            self._unusable += failure is not None and failure.cause is Cause.MALFORMED
+            self._unusable += failure is not None and failure.cause in _FAULTS
             if failure is not None and not self._answered and self._unusable == SAME_FAILURES:
                 why = f"none of the first {SAME_FAILURES} answers of the target can be used"
                 self.reason = f"{why}: {quoted(failure.message)}"

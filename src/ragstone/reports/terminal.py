@@ -468,6 +468,9 @@ def _failure_advice(run: Run) -> str | None:
     if not target_failed and not any(map(is_model, split_names(plan.judge))):
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
+    slower = "--delay SECONDS" if target_failed else "--set rpm=N"
+    if target_failed and "connection was lost" in words[Cause.TRUNCATED]:
+        longer = f"check the target's server, then {again}"
     unreachable = f"check that the service is running, then {again}"
     firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in scores]
     if target_failed and any(each and " returned 404" in each.words for each in firsts):
@@ -477,7 +480,7 @@ def _failure_advice(run: Run) -> str | None:
         rejected = "start a new run with --model: LLMs read JSON and tables"
     advice: dict[Cause, str] = {
         Cause.TIMEOUT: f"{again}; if it times out again, {use} --timeout {2 * plan.timeout:g}",
-        Cause.RATE_LIMITED: f"{again}; if it is limited again, {use} --set rpm=N, or a "
+        Cause.RATE_LIMITED: f"{again}; if it is limited again, {use} {slower}, or a "
         f"--concurrency below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
         Cause.REJECTED: rejected,

@@ -20,15 +20,15 @@ from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.documents import answer_of, read_document
 from ragstone._internal.fields import is_object
-from ragstone._internal.plugins import import_plugin, is_from_code
+from ragstone._internal.plugins import describe_exception, import_plugin, is_from_code
 from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.secrets import remember
-from ragstone._internal.text import message_of, public_url, quoted
+from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import FIELDS, SETTINGS, Answer, Target, settings_of
 from ragstone.targets.http import HttpTarget, joined, malformed, parse_field
@@ -55,9 +55,13 @@ def as_function(target: object) -> object:
         return target
     invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
     if invoke is not None:
-        inputs: list[str] = []
-        with suppress(Exception):  # not every runnable can describe its input
-            inputs = [*cast("Any", target).get_input_jsonschema().get("properties", ())]
+        inputs: Collection[str] = ()
+        with suppress(Exception):  # a graph's state; not every runnable can describe its input
+            inputs = get_type_hints(cast("Any", target).builder.input_schema)
+        with suppress(Exception):
+            inputs = cast("Any", target).get_input_jsonschema().get("properties", ())
+        if "config" in inspect.signature(invoke).parameters:
+            invoke = partial(_with_documents, invoke)
         names = [name for name in inputs if name in INPUTS[:3]]
         histories = [name for name in inputs if name in _HISTORIES]
         # one that takes `messages` instead of a query is given the history with the query
@@ -81,6 +85,43 @@ def as_function(target: object) -> object:
     if hasattr(target, "chat") and hasattr(target, "reset") and not hasattr(target, "query"):
         return _chat_of(target)
     return getattr(target, "query", getattr(target, "retrieve", target))
+
+
+class _Retrieved:
+    """A callback of LangChain that keeps the documents of its outermost retrievers."""
+
+    run_inline, raise_error = True, False
+
+    def __init__(self) -> None:
+        self.documents: dict[object, tuple[object, list[object]]] = {}  # by the id of a search
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("ignore_"):
+            return name != "ignore_retriever"
+        raise AttributeError(name)
+
+    def on_retriever_start(self, *_: object, **_more: object) -> None:
+        pass
+
+    on_retriever_error = on_retriever_start
+
+    def on_retriever_end(
+        self, found: list[object], *, run_id: object, parent_run_id: object, **_: object
+    ) -> None:
+        inner = [run for run, (parent, _) in self.documents.items() if parent == run_id]
+        for run in inner:
+            del self.documents[run]
+        self.documents[run_id] = parent_run_id, found
+
+
+async def _with_documents(invoke: Callable[..., Any], given: object) -> object:
+    """Invoke a chain; if it returns a text alone, add the documents that it retrieved."""
+    retrieved = _Retrieved()
+    result: object = await invoke(given, config={"callbacks": [retrieved]})
+    found = [document for _, each in retrieved.documents.values() for document in each]
+    if retrieved.documents and {*_named_fields(result)} == {"response"}:
+        return result, found
+    return result
 
 
 def _run_of(pipeline: Any) -> Callable[[str], object]:
@@ -222,9 +263,8 @@ class FunctionTarget(Target):
             if limit.expired():
                 late = f"{self.name}: no answer within {self._timeout:g} s; raise the timeout"
                 return {}, Failure(Cause.TIMEOUT, late)
-            raised = f"{self.name} raised {type(error).__name__}: {quoted(message_of(error))}"
             cause = Cause.UNREACHABLE if isinstance(error, OSError) else Cause.TARGET_ERROR
-            return {}, Failure(cause, raised.removesuffix(": "))
+            return {}, Failure(cause, describe_exception(self.name, error))
 
 
 def function_named(name: str) -> Function:

@@ -103,6 +103,14 @@ def test_ollama_is_where_its_own_variables_say(variables: dict[str, str], place:
         assert OLLAMA.api_url("http://said/api") == "http://said/api"
 
 
+@each_case("provider", PROVIDERS.values(), ids=str)
+def test_a_url_in_the_variables_of_clients_and_gateways_is_used(provider: Provider) -> None:
+    for end in ("API_BASE", "BASE_URL"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(f"{provider.name.upper()}_{end}", "http://gateway/v1")
+            assert provider.api_url(None) == "http://gateway/v1"
+
+
 @each_case(
     ("provider", "variable"),
     [("ollama", "OLLAMA_API_KEY"), ("vllm", "VLLM_API_KEY"), ("lmstudio", "LM_API_TOKEN")],

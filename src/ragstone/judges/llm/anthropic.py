@@ -22,9 +22,7 @@ from ragstone.judges.llm.openai import (
 )
 from ragstone.types.reply import Usage
 
-ANTHROPIC = Provider(
-    "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", ("ANTHROPIC_BASE_URL",)
-)
+ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
 _log = logging.getLogger("ragstone.judge")
 _REFUSABLE = {  # part of a request -> the words of a refusal; a tool replaces the schema
     "temperature": re.compile("temperature", re.IGNORECASE),

@@ -45,17 +45,23 @@ class Provider:
     name: str
     url: str | None  # None if every user has their own
     key: str
-    url_variables: tuple[str, ...] = ()  # the first that is set counts
+    other_variable: str | None = None  # of its URL, beside those of all providers
+
+    @property
+    def url_variables(self) -> tuple[str, ...]:
+        """As clients and gateways name them; the first that is set counts."""
+        usual = tuple(f"{self.name.upper()}_{end}" for end in ("BASE_URL", "API_BASE"))
+        return (*usual, self.other_variable) if self.other_variable else usual
 
     def custom_url(self, base_url: str | None) -> str | None:
         return base_url or next(filter(None, map(os.environ.get, self.url_variables)), None)
 
     def api_url(self, base_url: str | None) -> str:
         url = self.custom_url(base_url) or self.url
-        setting = " or ".join(("base_url", *self.url_variables[:1]))
+        setting = f"base_url or {self.other_variable or self.url_variables[0]}"
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
-        if not base_url and self.name in LOCAL and "://" not in url:  # as OLLAMA_HOST is written
+        if not base_url and self.name == "ollama" and "://" not in url:  # as OLLAMA_HOST is
             url = f"[{url}]" if url.count(":") > 1 and "[" not in url else url
             has_port = re.search(r":\d+\Z", url) is not None
             host, _, port = url.rpartition(":") if has_port else (url, "", "11434")
@@ -113,13 +119,8 @@ _AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - its name
 _ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 _GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 _PROVIDERS = (
-    Provider(
-        "openai",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    ),
-    Provider("azure", None, "AZURE_OPENAI_API_KEY", ("AZURE_OPENAI_ENDPOINT",)),
+    Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    Provider("azure", None, "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
@@ -128,9 +129,7 @@ _PROVIDERS = (
     Provider("gemini", _GOOGLE, "GEMINI_API_KEY"),
     Provider("google", _GOOGLE, "GOOGLE_API_KEY"),
     Provider("bedrock", None, "AWS_BEARER_TOKEN_BEDROCK"),
-    Provider(
-        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", ("OLLAMA_BASE_URL", "OLLAMA_HOST")
-    ),
+    Provider("ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", "OLLAMA_HOST"),
     Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN"),
     Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY"),
 )
