@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import (
     AsyncIterable,
+    Awaitable,
     Callable,
     Collection,
     Coroutine,
@@ -18,7 +19,7 @@ from functools import partial, reduce
 from itertools import islice
 from operator import add
 from time import perf_counter, time
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
 from ragstone._internal.documents import ID_NAMES
@@ -28,7 +29,6 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
 from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.judge import SAME_FAILURES
-from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.metrics import claim_checks
 from ragstone.metrics.base import Metric
@@ -36,7 +36,7 @@ from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
-from ragstone.types.config import Plan
+from ragstone.types.config import Manifest, Plan
 from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
@@ -168,6 +168,16 @@ async def _verdicts(
 
 BATCH = 200  # rows scored together by ranking metrics
 Rows = Iterable[Row] | AsyncIterable[Row]
+RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]
+
+
+@runtime_checkable
+class Tracing(Protocol):
+    """Observes the scoring of rows."""
+
+    def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
+        """Return a scorer that calls `score`, and observes it."""
+        ...
 
 
 def score_rows(

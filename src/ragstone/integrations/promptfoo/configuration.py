@@ -32,7 +32,6 @@ from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
-from ragstone.judges.llm.model import UNTRACED
 from ragstone.metrics import select
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
@@ -425,11 +424,10 @@ def evaluate_tests(
     """Evaluate samples by a plan; under the policy `promptfoo`, claims are read as it does."""
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)
-        tracing = options.get("tracing", UNTRACED)
-        text = legacy_judge(plan, budget, tracing)
+        text = legacy_judge(plan, budget)
         text = CachedJudge(text, plan.reply_cache or REPLIES) if plan.cache else text
         asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
-        others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
+        others = make_judge(plan, asked=asked, budget=budget)
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         options |= {"plan": unlimited, "judge": judge}
