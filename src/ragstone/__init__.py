@@ -80,6 +80,10 @@ def __getattr__(name: str) -> object:
             found: object = getattr(import_module(f"ragstone.{home}"), name)
             globals()[name] = found
             return found
+    from ragstone.errors import other_name
+
+    if not name.startswith("_") and (hint := other_name("ragstone", name)):
+        raise ImportError(f"there is no ragstone.{name}; {hint}")  # an import loses other errors
     raise AttributeError(f"module 'ragstone' has no attribute {name!r}")
 
 

@@ -467,10 +467,12 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     run = ("run", "data.jsonl", "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
-    assert told.err.endswith("\nmin_similarity has no effect: no RAG system is called\n")
+    advice = "for a pass mark, use fail_under (--fail-under)"
+    effect = "min_similarity has no effect: no RAG system is called"
+    assert told.err.endswith(f"\n{effect}; {advice}\n")
     assert "max_calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
-    (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
+    (tmp_path / "ragstone.yaml").write_text("min_similarity: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"
 
 

@@ -17,7 +17,7 @@ import click
 
 from ragstone._internal.files import explain_path_error
 from ragstone._internal.secrets import redact, remember
-from ragstone.errors import RagstoneError, UsageError, nearest
+from ragstone.errors import RagstoneError, UsageError, nearest, other_name
 
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
@@ -219,7 +219,7 @@ def main() -> int:
 
 
 def _hint_at_setting(error: click.NoSuchOption) -> None:
-    """Name the way to change a setting that has no option of its own."""
+    """Name the option to use, or the way to change a setting that has no option of its own."""
     from ragstone.types.config import SETTINGS
 
     name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
@@ -227,6 +227,8 @@ def _hint_at_setting(error: click.NoSuchOption) -> None:
     if name in SETTINGS and not SETTINGS[name].option and takes_set:
         hint = f"{error.message} Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
         vars(error).update(message=hint, possibilities=None)
+    elif hint := other_name("setting", name):
+        vars(error).update(message=f"{error.message.rstrip('.')}; {hint}.", possibilities=None)
 
 
 @contextmanager

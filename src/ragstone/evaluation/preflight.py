@@ -204,7 +204,8 @@ def idle_settings(
         notices.append(f"{', '.join(names)} {has} no effect: {reason}")
     if plan.min_similarity and "min_similarity" in explicit:
         if target is None:
-            notices.append("min_similarity has no effect: no RAG system is called")
+            advice = "no RAG system is called; for a pass mark, use fail_under (--fail-under)"
+            notices.append(f"min_similarity has no effect: {advice}")
         elif "min_similarity" not in target.uses:
             notices.append(f"min_similarity has no effect: {target.name} does not use it")
     return notices

@@ -7,6 +7,7 @@ from functools import reduce
 from operator import add
 from typing import TypeVar, overload
 
+from ragstone._internal.fields import NamesHint
 from ragstone.errors import Cause
 from ragstone.types.claim import DiagnosedClaim
 from ragstone.types.reply import Exchange, Failure, Usage
@@ -28,7 +29,7 @@ class TargetCall:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(NamesHint):
     """One sample: as loaded, then with the answers of the target, then with scores.
 
     Attributes:
