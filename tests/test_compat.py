@@ -290,7 +290,7 @@ async def test_s4_14_without_contexts_no_claim_is_backed(mock_judge) -> None:
 
 
 async def test_s4_15_an_unusable_verdict_raises(mock_judge) -> None:
-    with pytest.raises(ValueError, match="SUPPORTED"):
+    with pytest.raises(ValueError, match="MAYBE"):
         ClaimVerdict(verdict="MAYBE")  # type: ignore[arg-type]
     mock_judge.verify_claim = AsyncMock(side_effect=JudgeError("malformed", "no verdict"))
     with pytest.raises(JudgeError, match="no verdict"):

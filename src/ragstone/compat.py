@@ -19,11 +19,12 @@ from ragstone.evaluation.config_file import model_names
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.judges.base import Judge
 from ragstone.metrics.claims import Faithfulness
-from ragstone.metrics.registry import find, register
+from ragstone.metrics.registry import get, register
 from ragstone.metrics.retrieval import CutoffMetric
 from ragstone.reports.excel import write_workbooks
 from ragstone.reports.terminal import print_rows
 from ragstone.results.run import Run
+from ragstone.types.claim import Label
 from ragstone.types.gate import reaches
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import Reply, Usage
@@ -87,10 +88,10 @@ class _Registered(CutoffMetric):
     ) -> tuple[float, Detail]:
         return self.made.calculate_query_score(_relevant(relevance), _numbers(retrieved_ids))
 
-    def result(self, row: Row, score: float) -> QueryResult:
-        relevant, ranked = _relevant(row.sample.relevance or {}), _numbers(row.sample.ranked_ids)
-        detail = dict(row.scores[str(self)].detail)
-        return QueryResult(row.index, row.sample.query, relevant, ranked[: self.k], score, detail)
+    def result(self, row: Row) -> QueryResult:
+        score, ranked = row.scores[str(self)], _numbers(row.sample.ranked_ids)[: self.k]
+        relevant, value = _relevant(row.sample.relevance or {}), score.value or 0.0
+        return QueryResult(row.index, row.sample.query, relevant, ranked, value, dict(score.detail))
 
 
 def register_metric(name: str) -> Callable[[R], R]:
@@ -124,13 +125,12 @@ class _Evaluator:
     limit: int | None = None
 
     def _run(self, verbose: bool, export: bool, **options: Any) -> Run:
-        limit = {} if self.limit is None else {"limit": self.limit}
-        run = evaluate(self.test_data_path, target=self.api_base_url, **limit, **options)
-        console = Console(highlight=False)
+        options |= {} if self.limit is None else {"limit": self.limit}
+        run = evaluate(self.test_data_path, target=self.api_base_url, **options)
         if verbose:
-            print_rows(run, console)
-        for path in write_workbooks(run) if export else ():
-            console.print(f"wrote {path}", markup=False, soft_wrap=True)
+            print_rows(run, Console(highlight=False))
+        if export:
+            write_workbooks(run)
         return run
 
 
@@ -157,17 +157,12 @@ class Evaluator(_Evaluator):
         run = self._run(verbose, export, metrics=names, k=k, min_similarity=score_threshold)
         results: dict[str, MetricSummary] = {}
         for name, summary in run.summary().items():
-            about, cls = run.metrics[name], find(run.metrics[name].name)
-            mean = _mean(run, name)
-            if cls is not None and issubclass(cls, _Registered):
-                scored = [(row, row.scores[name].value) for row in run.rows]
-                queries = [
-                    cls(k=k).result(row, value) for row, value in scored if value is not None
-                ]
-                made = cls.made.aggregate_scores(queries, k, score_threshold)
-            else:
-                stats = dict(summary.extra)
-                made = MetricSummary(about.label, k, mean, summary.n, score_threshold, stats)
+            about, metric, mean = run.metrics[name], get(name), _mean(run, name)
+            made = MetricSummary(about.label, k, mean, summary.n, score_threshold)
+            if isinstance(metric, _Registered):
+                scored = [row for row in run.rows if row.scores[name].value is not None]
+                queries = list(map(metric.result, scored))
+                made = metric.made.aggregate_scores(queries, k, score_threshold)
             results[about.name] = made
         return results
 
@@ -215,15 +210,11 @@ class ClaimsResult(FrozenModel):
     tokens_used: int = 0
 
 
-def _upper_case(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
-
-
 class ClaimVerdict(FrozenModel):
-    """What the contexts say about a claim, in upper or lower case, and the words that show it."""
+    """The verdict of the contexts on a claim, also in lower case, and the words that show it."""
 
     verdict: Annotated[
-        Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"], BeforeValidator(_upper_case)
+        Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"], BeforeValidator(Label)
     ]
     evidence: str = ""
 
@@ -237,7 +228,7 @@ class LLMJudge(ABC):
 
     @abstractmethod
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Return what the contexts say about a claim."""
+        """Return the verdict of the contexts on a claim."""
 
 
 class _OneMethodJudge(Judge):

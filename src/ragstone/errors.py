@@ -130,7 +130,7 @@ class InputError(UsageError):
 
 
 class UnknownNameError(UsageError):
-    """A name does not exist; the message says what to use, or suggests a similar name."""
+    """A name does not exist; the message has the name to use, or a similar one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names, is_setting = sorted(known), kind.startswith(("setting", "option of evaluate"))

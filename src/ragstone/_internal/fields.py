@@ -40,7 +40,7 @@ MetricName = Annotated[str, AfterValidator(metric_name)]
 
 
 class NamesHint:
-    """Its AttributeError says what to use for an attribute that another tool's class has."""
+    """Its AttributeError has the name to use for an attribute of another tool's class."""
 
     if not TYPE_CHECKING:  # type checkers report missing attributes
 

@@ -7,7 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import TypeGuard
+from pathlib import Path
+from tomllib import loads
+from typing import Any, TypeGuard
 
 from ragstone._internal.documents import ROLES, text_of
 from ragstone._internal.fields import is_list, is_object
@@ -51,10 +53,6 @@ class Shape:
         return all(not names.isdisjoint(map(plain_name, group)) for group in self.needs)
 
 
-def _or_ours(name: str, of: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((name, of, *ALIASES[of])))
-
-
 def _within(parts: Sequence[str], *fields: str) -> tuple[str, ...]:
     names = [name for of in fields for name in (of, *ALIASES[of])]
     return tuple(f"{part}.{name}" for part in parts for name in names)
@@ -90,116 +88,27 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "relevance": _within((*_EXPECTED, *_ASKED), "relevance"),
 }
 
-SHAPES = (  # all known shapes; the first one whose needed names a file has is used
-    Shape(
-        "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
-        needs=(("query",), ("scores",), ("blame",), ("usage",)),
-        left_out=("outcome", "found", "scores", "blame", "usage", "latency_ms", "notes"),
-        errors={"error": ANY},
-    ),
-    Shape(
-        RESPONSES,
-        needs=(("query_index",), ("query",), ("retrieved_contexts",)),
-        columns={
-            "contexts": ("retrieved_contexts",),
-            "reference": ("ground_truth_answer",),
-            "relevance": ("ground_truth_ids",),
-        },
-        paired={"id": "retrieved_ids", "score": "retrieved_scores"},
-        left_out=("query_index",),
-        errors={"error": ANY},
-    ),
-    Shape(
-        "ragas samples",
-        needs=(
-            ("user_input",),
-            ("retrieved_contexts", "retrieved_context_ids", "response", "reference"),
-        ),
-        columns={
-            "query": _or_ours("user_input", "query"),
-            "contexts": _or_ours("retrieved_contexts", "contexts"),
-        },
-        paired={"id": "retrieved_context_ids"},
-    ),
-    Shape(
-        "deepeval goldens or test cases",
-        needs=(("input",), ("retrieval_context",)),
-        columns={
-            "query": _or_ours("input", "query"),
-            "response": _or_ours("actual_output", "response"),
-            "contexts": ("retrieval_context",),
-            "reference": _or_ours("expected_output", "reference"),
-            "tags": ("metadata", "additional_metadata"),
-        },
-        joined=("contexts",),
-        left_out=("flaky", "multimodal", "voice"),
-    ),
-    Shape(
-        "RagaliQ test cases",
-        needs=(("id",), ("name",), ("query",), ("context",), ("response",)),
-        columns={"contexts": ("context",), "reference_claims": ("expected_facts",)},
-        joined=("contexts", "reference_claims"),
-    ),
-    Shape(
-        "results of LangChain's RetrievalQA",
-        needs=(("query",), ("result",), ("source_documents",)),
-        columns={"response": ("result",)},
-    ),
-    Shape(PROMPTFOO, needs=(("vars",), ("response", "gradingResult"), ("provider", "promptId"))),
-    Shape(
-        "LangSmith runs",
-        needs=(("inputs",), ("outputs",), ("run_type",)),
-        columns={"id": ("id", "run_id"), **_PARTS},
-        opened=_OPENED,
-        chat=True,
-        errors={"error": ANY, "status": "error"},
-        within=("parent_run_id",),
-    ),
-    Shape(
-        "LangSmith examples",
-        needs=(("inputs",), ("outputs",), ("dataset_id", "source_run_id")),
-        columns={
-            **_PARTS,
-            "reference": (*_within(("outputs",), "reference", "response"), *_whole(("outputs",))),
-            "response": (),
-        },
-        opened=_OPENED,
-        chat=True,
-    ),
-    Shape(
-        LANGFUSE,
-        needs=(
-            ("input",),
-            ("expectedOutput", "output"),
-            ("datasetId", "datasetName", "sourceTraceId", "traceId", "projectId", "htmlPath"),
-        ),
-        columns={**_PARTS, "tags": ("metadata",)},
-        opened=_OPENED,
-        chat=True,
-        errors={"level": "error"},
-        cause="statusMessage",
-        within=("parentObservationId",),
-    ),
-    Shape(
-        "Phoenix questions whose reference is the retrieved contexts",
-        needs=(("context.span_id", "context.trace_id"), ("input",), ("reference",)),
-        columns={"contexts": ("reference",)},
-    ),
-    Shape(
-        SPANS,
-        needs=(
-            ("resourceSpans", "scopeSpans", "context.trace_id", "parent_id", "trace_id"),
-            ("resourceSpans", "scopeSpans", "attributes", "attributes.input.value", "span_kind"),
-        ),
-    ),
-    Shape(
-        IN_PARTS,  # of MLflow, LangSmith, Azure AI, Opik, OpenAI's evals, Bedrock and others
-        needs=(tuple(f"{part}." for part in _ASKED),),
-        columns=_PARTS,
-        opened=_OPENED,
-        chat=True,
-        errors={"error": ANY},
-    ),
+
+def _expanded(column: str) -> tuple[str, ...]:
+    before, marked, of = column.partition("@")
+    return tuple(f"{before}{name}" for name in (of, *ALIASES[of])) if marked else (column,)
+
+
+def _shape(name: str, needs: Sequence[Sequence[str]], parts: bool = False, **about: Any) -> Shape:
+    own = {
+        of: tuple(dict.fromkeys(chain.from_iterable(map(_expanded, names))))
+        for of, names in about.pop("columns", {}).items()
+    }
+    known: dict[str, Any] = {"columns": own}
+    if parts:
+        known = {"columns": {**_PARTS, **own}, "opened": _OPENED, "chat": True}
+    known |= {key: tuple(it) if is_list(it) else it for key, it in about.items()}
+    return Shape(name, tuple(map(tuple, needs)), **known)
+
+
+_FILE = Path(__file__).with_name("shapes.toml")
+SHAPES = tuple(
+    _shape(name, **about) for name, about in loads(_FILE.read_text(encoding="utf-8")).items()
 )
 
 
