@@ -27,7 +27,6 @@ SPANS = "spans"
 PROMPTFOO = "promptfoo results"
 IN_PARTS = "inputs and outputs"
 COMPLETE = ("rows of ragstone", RESPONSES, SPANS)  # whose columns are all known
-LANGFUSE = "Langfuse dataset items or observations"
 
 
 @dataclass(frozen=True)
@@ -53,63 +52,35 @@ class Shape:
         return all(not names.isdisjoint(map(plain_name, group)) for group in self.needs)
 
 
-def _within(parts: Sequence[str], *fields: str) -> tuple[str, ...]:
-    names = [name for of in fields for name in (of, *ALIASES[of])]
-    return tuple(f"{part}.{name}" for part in parts for name in names)
-
-
-def _whole(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(chain.from_iterable((part, f"{part}{ONLY}") for part in parts))
-
-
-_ASKED = ("inputs", "input", "item", "vars", "prompt")
-_MADE = ("outputs", "output", "sample", "prediction")
-_EXPECTED = ("expectations", "reference_outputs", "reference", "expected_output")
-"""Columns with objects whose parts are the fields of a sample."""
-_OPENED = (*_ASKED, *_MADE, *_EXPECTED)
+_SHAPES = loads(Path(__file__).with_name("shapes.toml").read_text(encoding="utf-8"))
+_OBJECTS, _PARTS = _SHAPES.pop("objects"), _SHAPES.pop("parts")
+_OPENED = tuple(chain.from_iterable(_OBJECTS.values()))
 _OPENED_PLAIN = frozenset(map(plain_name, _OPENED))
 _ANSWERED = re.compile("answer|response|output|reference|text")  # names of an expected answer
-_TEXTS = ("output_text", "text")  # in outputs of OpenAI's evals and of Bedrock
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "query": _within(_ASKED, "query") + _whole(_ASKED),
-    "history": _within(_ASKED, "history"),
-    "response": (
-        *_within((*_MADE, *_ASKED), "response"),
-        *(f"{part}.{name}" for part in _MADE for name in _TEXTS),
-        *_whole(_MADE),
-    ),
-    "contexts": _within((*_MADE, *_ASKED), "contexts"),
-    "reference": (
-        *_within((*_EXPECTED, *_ASKED), "reference"),
-        *_within(_EXPECTED, "response"),
-        *_whole(_EXPECTED),
-    ),
-    "reference_claims": _within(_EXPECTED, "reference_claims"),
-    "relevance": _within((*_EXPECTED, *_ASKED), "relevance"),
-}
 
 
-def _expanded(column: str) -> tuple[str, ...]:
+def _expanded(column: str) -> list[str]:
+    objects, of_all, part = column.partition("/")
+    if of_all and part == "*":
+        return [name for each in _OBJECTS[objects] for name in (each, f"{each}{ONLY}")]
+    if of_all:
+        return [name for each in _OBJECTS[objects] for name in _expanded(f"{each}.{part}")]
     before, marked, of = column.partition("@")
-    return tuple(f"{before}{name}" for name in (of, *ALIASES[of])) if marked else (column,)
+    return [f"{before}{name}" for name in (of, *ALIASES[of])] if marked else [column]
 
 
 def _shape(name: str, needs: Sequence[Sequence[str]], parts: bool = False, **about: Any) -> Shape:
-    own = {
-        of: tuple(dict.fromkeys(chain.from_iterable(map(_expanded, names))))
-        for of, names in about.pop("columns", {}).items()
-    }
-    known: dict[str, Any] = {"columns": own}
-    if parts:
-        known = {"columns": {**_PARTS, **own}, "opened": _OPENED, "chat": True}
+    columns = (_PARTS if parts else {}) | about.pop("columns", {})
+    known: dict[str, Any] = {"opened": _OPENED, "chat": True} if parts else {}
     known |= {key: tuple(it) if is_list(it) else it for key, it in about.items()}
+    known["columns"] = {
+        of: tuple(dict.fromkeys(chain.from_iterable(map(_expanded, names))))
+        for of, names in columns.items()
+    }
     return Shape(name, tuple(map(tuple, needs)), **known)
 
 
-_FILE = Path(__file__).with_name("shapes.toml")
-SHAPES = tuple(
-    _shape(name, **about) for name, about in loads(_FILE.read_text(encoding="utf-8")).items()
-)
+SHAPES = tuple(_shape(name, **about) for name, about in _SHAPES.items())
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
+from tomllib import loads
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
@@ -111,30 +113,13 @@ class Provider:
 
 _AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - its name
 _ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-_GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
-_PROVIDERS = (
-    Provider(
-        "openai",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    ),
-    Provider("azure", None, "AZURE_OPENAI_API_KEY", ("AZURE_OPENAI_ENDPOINT",)),
-    Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    Provider("gemini", _GOOGLE, "GEMINI_API_KEY"),
-    Provider("google", _GOOGLE, "GOOGLE_API_KEY"),
-    Provider("bedrock", None, "AWS_BEARER_TOKEN_BEDROCK"),
-    Provider(
-        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", ("OLLAMA_BASE_URL", "OLLAMA_HOST")
-    ),
-    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN"),
-    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY"),
+_FILE = Path(__file__).with_name("providers.toml")
+PROVIDERS: Mapping[str, Provider] = MappingProxyType(
+    {
+        name: Provider(name, about.get("url"), about["key"], tuple(about.get("url_variables", ())))
+        for name, about in loads(_FILE.read_text(encoding="utf-8")).items()
+    }
 )
-PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 
 R = TypeVar("R", bound=BaseModel)
 
