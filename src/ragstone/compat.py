@@ -102,9 +102,9 @@ def register_metric(name: str) -> Callable[[R], R]:
     """
 
     def decorate(cls: R) -> R:
-        about = {"made": cls(), "label": cls.name, "__doc__": cls.__doc__}
-        made = type(cls.__name__, (_Registered,), {**about, "__module__": cls.__module__})
-        register(name, replace=True)(made)
+        about = {"made": cls(), "label": cls.name}
+        about |= {"__doc__": cls.__doc__, "__module__": cls.__module__}
+        register(name, replace=True)(type(cls.__name__, (_Registered,), about))
         return cls
 
     return decorate
@@ -125,8 +125,8 @@ class _Evaluator:
     limit: int | None = None
 
     def _run(self, verbose: bool, export: bool, **options: Any) -> Run:
-        options |= {} if self.limit is None else {"limit": self.limit}
-        run = evaluate(self.test_data_path, target=self.api_base_url, **options)
+        options |= {"target": self.api_base_url, "limit": self.limit}
+        run = evaluate(self.test_data_path, **options)
         if verbose:
             print_rows(run, Console(highlight=False))
         if export:
@@ -190,8 +190,7 @@ class GenerationEvaluator(_Evaluator):
         options = {"k": top_k, "min_similarity": score_threshold, "judge": judge}
         run = self._run(verbose, export, metrics=metric, **options)
         [name] = run.metrics
-        total = run.summary()[name].n
-        summary = {"score": _mean(run, name), "total_queries": total, "model": judge}
+        summary = {"score": _mean(run, name), "total_queries": run.summary()[name].n}
         return {"summary": summary, "run": run}
 
 

@@ -137,7 +137,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "plan": ((Plan,), "a Plan"),
     **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
     "explicit": ((Collection,), "names of settings"),
-    "tracing": ((scoring.Tracing,), "a Tracing"),
+    "tracing": ((Callable,), "an OpenTelemetry"),
     "executor": ((Executor,), "a concurrent.futures.Executor"),
     **dict.fromkeys(("compared", "fresh", "transcript", "retry_failed"), (bool, "True or False")),
 }
@@ -260,7 +260,8 @@ def judge_of(
         raise UsageError(
             f"{' and '.join(ignored)}: only for judges given by name; configure the Judge object"
         )
-    return named
+    texts = cast("list[object]", [named.name, named.description])  # of a mock, they are mocks
+    return named if all(isinstance(each, str) for each in texts) else RouterJudge({}, named)
 
 
 def _worker_setup(
@@ -558,7 +559,7 @@ class Evaluation:
             self.metrics,
             self.judge,
             concurrency=self.plan.concurrency,
-            around=None if tracing is None else lambda score: tracing.scorer(score, manifest),
+            around=None if tracing is None else lambda score: tracing(score, manifest),
         )
         finished = await stack.enter_async_context(scored)
         async for row in finished:

@@ -8,9 +8,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from ragstone._internal.plugins import check_extra
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import VERSION
-from ragstone.evaluation.scoring import RowScorer, Tracing
+from ragstone.evaluation.scoring import RowScorer
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | int | float | bool | list[str]
 Attributes: TypeAlias = Mapping[str, Value | None]
 
-EVALUATION = "gen_ai.evaluation.result"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
 
@@ -55,7 +55,7 @@ def _row_fields(row: Row, *, texts: bool) -> Attributes:
     return fields
 
 
-class OpenTelemetry(Tracing):
+class OpenTelemetry:
     """Makes spans and log events with the given providers, or with the program's global ones.
 
     A sample's span is a child of the caller's span, if there is one. A score is an event of the
@@ -72,18 +72,15 @@ class OpenTelemetry(Tracing):
         tracer_provider: "TracerProvider | None" = None,
         logger_provider: "LoggerProvider | None" = None,
     ) -> None:
-        try:
-            from opentelemetry._logs import get_logger  # an extra
-            from opentelemetry.trace import get_tracer
-        except ImportError as error:
-            raise UsageError(
-                "OpenTelemetry needs an extra: pip install 'ragstone[otel]'"
-            ) from error
+        check_extra("opentelemetry", "OpenTelemetry", "otel")
+        from opentelemetry._logs import get_logger
+        from opentelemetry.trace import get_tracer
+
         self._tracer = get_tracer("ragstone", VERSION, tracer_provider)
         self._logger = get_logger("ragstone", VERSION, logger_provider)
         self._texts = os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING
 
-    def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
+    def __call__(self, score: RowScorer, manifest: Manifest) -> RowScorer:
         """Return a scorer that makes a span around each row, and an event of each score."""
         from opentelemetry.trace import StatusCode  # an extra
 
@@ -126,7 +123,9 @@ class OpenTelemetry(Tracing):
                 "ragstone.metric.fallback": score.fallback or None,
                 "gen_ai.evaluation.explanation": score.reason if self._texts else None,
             }
-            self._logger.emit(event_name=EVALUATION, attributes=_known(fields), context=context)
+            self._logger.emit(
+                event_name="gen_ai.evaluation.result", attributes=_known(fields), context=context
+            )
 
 
 def _evaluated_span(sample: Sample) -> "Context | None":

@@ -5,6 +5,7 @@ All else is refused, with the advice to run promptfoo and to evaluate its result
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation.config_file import Config
+from ragstone.evaluation.preflight import LLM, LLM_KEY
 from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_judge
@@ -191,10 +193,10 @@ def _template(text: str) -> str:
 
 
 def _judge(provider: object) -> Mapping[str, object] | None:
-    """Return the fields of the plan that a grading provider sets; none if it is the default."""
+    """Return the fields of the plan that a grading provider sets; None for the default judge."""
     remember(provider)
-    if provider == "text":
-        return None
+    if provider == "text":  # promptfoo's LLM
+        return {"judge": LLM} if os.environ.get(LLM_KEY, "").strip() else None
     keys = provider if is_object(provider) else {"id": provider}
     config = keys.get("config", {})
     if not is_object(config) or keys.keys() - {"id", "config"} or config.keys() - CONFIG.keys():
