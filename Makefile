@@ -1,7 +1,7 @@
 # One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
 PYTHON ?= python
 
-.PHONY: check quick format lint types contracts size docs test fast random slow coverage lock
+.PHONY: check quick format lint types typecheck contracts size docs test fast random slow coverage lock
 
 check: lint types contracts size docs test
 
@@ -17,6 +17,8 @@ lint: size
 
 types:
 	$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+
+typecheck: types
 
 contracts:
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()" --no-cache

@@ -13,6 +13,7 @@ from inspect import unwrap
 from itertools import count
 from pathlib import Path
 from ssl import SSLContext
+from threading import Thread
 from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
@@ -23,6 +24,7 @@ from hypothesis import HealthCheck, settings
 from tests.postgresql import Server, end_server, start_server
 
 from ragstone._internal import secrets
+from ragstone.demo.server import make_service, running
 from ragstone.metrics import registry
 
 
@@ -290,6 +292,20 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(loop._selector, "select", jump)
     monkeypatch.setattr(loop, "time", lambda: now)
+
+
+@pytest.fixture(scope="session")
+def demo_url() -> Iterator[str]:
+    """The demo RAG system, served on a free port of loopback."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = running(make_service())
+    yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
 
 
 @pytest.fixture

@@ -80,6 +80,9 @@ def __getattr__(name: str) -> object:
             found: object = getattr(import_module(f"ragstone.{home}"), name)
             globals()[name] = found
             return found
+    hint: str | None = import_module("ragstone.errors").other_name("ragstone", name)
+    if hint:
+        raise ImportError(f"there is no ragstone.{name}; {hint}")  # an import loses other errors
     raise AttributeError(f"module 'ragstone' has no attribute {name!r}")
 
 

@@ -13,10 +13,12 @@ Other modules define `StoreError` (a UsageError), `JudgeFailureError` (a JudgeEr
 the partial reply) and `RunInterruptedError` (a KeyboardInterrupt that carries the run).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 
 from ragstone._internal.secrets import redact
 
@@ -29,6 +31,26 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     names = {other.casefold(): other for other in known}
     near = get_close_matches(name.casefold(), names, n=1, cutoff=cutoff)
     return names[near[0]] if near else None
+
+
+def other_name(section: str, name: str) -> str | None:
+    """Return what to use here for a name of another tool, such as `api_base_url`; None if unknown.
+
+    The sections of other_names.toml are `setting`, `metric`, `ragstone` (imports) and classes.
+    """
+    return _other_names().get(section, {}).get(_folded(name))
+
+
+@cache
+def _other_names() -> Mapping[str, Mapping[str, str]]:
+    from tomllib import loads  # needed for messages only
+
+    read = loads(Path(__file__).with_name("other_names.toml").read_text(encoding="utf-8"))
+    return {section: {_folded(k): v for k, v in names.items()} for section, names in read.items()}
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")
 
 
 class Cause(StrEnum):
@@ -108,12 +130,14 @@ class InputError(UsageError):
 
 
 class UnknownNameError(UsageError):
-    """A name does not exist; the message suggests a similar one."""
+    """A name does not exist; the message has the name to use, or a similar one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        near = nearest(name, names)
-        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
+        names, is_setting = sorted(known), kind.startswith(("setting", "option of evaluate"))
+        hint = other_name("setting" if is_setting else kind, name)
+        if hint is None:
+            near = nearest(name, names)
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
         super().__init__(f"there is no {kind} named {name!r}; {hint}")
 
 

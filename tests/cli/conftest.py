@@ -1,11 +1,9 @@
 """The command line called as a person would, and the demo served for it."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +11,6 @@ from tests.cli.collected import FAILING, QUESTIONS, target
 from tests.cli.promptfoo_judge import Run, Served
 
 from ragstone.__main__ import main
-from ragstone.demo.server import make_service, running
 
 
 @dataclass(frozen=True)
@@ -53,20 +50,6 @@ def ragstone(
         return Said(int(left.value.code or 0), wrote.out, wrote.err)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def demo_url() -> Iterator[str]:
-    """The demo RAG system, served on a free port of loopback."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = running(make_service())
-    yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
-    asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli import COMMANDS, LEVELS, completed, logs
+from ragstone._internal.logs import LEVELS, logs
+from ragstone.cli import COMMANDS, completed
 from ragstone.errors import UsageError
 
 

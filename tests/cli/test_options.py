@@ -467,10 +467,12 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     run = ("run", "data.jsonl", "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
-    assert told.err.endswith("\nmin_similarity has no effect: no RAG system is called\n")
+    advice = "for a pass mark, use fail_under (--fail-under)"
+    effect = "min_similarity has no effect: no RAG system is called"
+    assert told.err.endswith(f"\n{effect}; {advice}\n")
     assert "max_calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
-    (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
+    (tmp_path / "ragstone.yaml").write_text("min_similarity: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"
 
 
@@ -480,3 +482,26 @@ def test_set_is_for_settings_without_an_option(planned: Planned) -> None:
         planned("--model", "m", "--set", "max_cost=1")
     with pytest.raises(UsageError, match="there is no setting named 'temprature'"):
         planned("--model", "m", "--set", "temprature=1")
+
+
+def test_f11_no_export_and_a_workbook_contradict(ragstone) -> None:
+    told = ragstone("run", "x.jsonl", "--no-export", "-o", "x.xlsx")
+    assert told.code == 2
+    assert "--no-export writes no workbook; remove it, or --output" in told.err
+
+
+def test_f11_commands_of_rag_evaluation_are_read_as_ours(ragstone, questions: Path) -> None:
+    row = {"query": "q", "ranking": ["a"], "relevance": ["a"]}
+    questions.with_name("saved.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    words = ("-m", "hit", "--no-export", "--no-store")
+    assert ragstone("eval", "--from-chat-responses", "saved.jsonl", *words).code == 0
+    for option in (["--test-data", "gone.jsonl"], ["--test-data=gone.jsonl"]):
+        told = ragstone("collect", *option, "-o", "out.jsonl")
+        assert "there is no file gone.jsonl" in told.err, option
+
+
+def test_f6_a_number_that_compares_spelling_is_marked(ragstone, questions: Path) -> None:
+    row = {"query": "q", "response": "It is red.", "reference": "It is red."}
+    questions.write_text(json.dumps(row), encoding="utf-8")
+    told = ragstone("run", questions.name, "-m", "answer_similarity", "--no-export")
+    assert "compares spelling, not meaning" in told.out

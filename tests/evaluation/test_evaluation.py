@@ -144,7 +144,6 @@ def test_a_judge_that_does_not_take_the_question_is_told() -> None:
 @pytest.mark.parametrize(
     ("name", "argument"),
     [
-        ("threshold", "min_similarity"),
         ("api_url", "target"),
         ("map", "columns"),
         ("metric", "metrics"),
@@ -357,7 +356,7 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
         ("columns", "x", "columns must be a mapping"),
         ("plan", 5, "plan must be a Plan"),
         ("on_row", 5, "on_row must be a function"),
-        ("tracing", 5, "tracing must be a Tracing"),
+        ("tracing", 5, "tracing must be an OpenTelemetry"),
         ("store", 5.5, "store must be a Store, a path, a URL or True, got 5.5"),
         ("fresh", "yes", "fresh must be True or False"),
         ("model", 5, "model must be the name of a model"),

@@ -116,7 +116,9 @@ def test_a_threshold_that_no_system_obeys_is_reported() -> None:
     def ask(query: str, k: int) -> str:
         return query * k
 
-    assert notices(None) == ["min_similarity has no effect: no RAG system is called"]
+    [notice] = notices(None)
+    assert notice.startswith("min_similarity has no effect: no RAG system is called")
+    assert notice.endswith("for a pass mark, use fail_under (--fail-under)")  # S2.6
     assert notices("http://127.0.0.1:9") == []
     assert "min_similarity has no effect" in notices(ask)[0]
 
@@ -127,7 +129,7 @@ def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:
     told: list[str] = []
     Evaluation.estimate([ROW], metrics="hit", max_calls=3, on_notice=told.append)
     assert told[1:] == ["max_calls has no effect: no metric uses a judge"]
-    (tmp_path / "ragstone.yaml").write_text("max_calls: 1\nthreshold: 0.5\n")
+    (tmp_path / "ragstone.yaml").write_text("max_calls: 1\nmin_similarity: 0.5\n")
     evaluate([ROW], metrics="hit", config=tmp_path / "ragstone.yaml")
     evaluate([ROW], metrics="hit", plan=Plan(min_similarity=0.5), concurrency=8)
 

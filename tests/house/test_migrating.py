@@ -23,8 +23,8 @@ def blocks(section: str, language: str) -> list[str]:
 
 
 def ran(section: str) -> dict[str, Any]:
-    """Run the section's one example and return its names."""
-    [code] = blocks(section, "python")
+    """Run the section's examples and return the names of the last."""
+    *_, code = blocks(section, "python")
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile(code, "page", "exec"), names)
     return names

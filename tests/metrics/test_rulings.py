@@ -4,7 +4,7 @@ from tests.cases import each_case
 from ragstone.errors import Cause
 from ragstone.metrics.claims import Faithfulness
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED
+from ragstone.types.policy import UNDEFINED, get_policy
 from ragstone.types.reply import Failure, PartialVerdict
 from ragstone.types.score import State
 
@@ -66,8 +66,7 @@ def test_what_is_flagged_never_passes_and_says_why() -> None:
     score = scorer("ragas", 0.5).score_partial(mismatch(came(YES)), CLAIMS)
     assert (score.value, score.passed, score.fallback) == (1.0, False, True)
     assert score.reason == (
-        "Faithfulness 1.00 is >= 0.5, but does not pass: it is flagged; "
-        "flagged: not one verdict a claim"
+        "Faithfulness 1.00 is >= 0.5, but does not pass; flagged: not one verdict a claim"
     )
     assert score.detail["claims"] == 3
     bare = scorer("ragas").score_partial(mismatch(came(YES)), CLAIMS)
@@ -136,16 +135,20 @@ def test_what_came_of_a_call_that_broke_off_is_no_number() -> None:
 
 def test_a_ruling_is_told_with_its_reason() -> None:
     assert scorer().score_outcome(UNDEFINED, "no claims").reason == "no claims"
-    one = scorer("ragaliq").score_outcome(ONE, "no claims")
+    one = scorer("ragaliq").score_outcome(get_policy("ragaliq").no_claims, "no claims")
     assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
-    never = scorer("promptfoo-plan", 0.0).score_outcome(NEVER, "no claims")
+    never = scorer("promptfoo-plan", 0.0).score_outcome(
+        get_policy("promptfoo-plan").no_claims, "no claims"
+    )
     assert (never.value, never.passed, never.fallback) == (0.0, False, False)
     assert never.reason == "Faithfulness 0.00 is >= 0, but does not pass: no statements (no claims)"
-    below = scorer("promptfoo-plan").score_outcome(NEVER, "no claims")
+    below = scorer("promptfoo-plan").score_outcome(
+        get_policy("promptfoo-plan").no_claims, "no claims"
+    )
     assert not below.passed
     assert below.reason == "Faithfulness 0.00 is < 0.5: no statements (no claims)"
-    half = scorer("promptfoo-plan").score_outcome(HALF_FLAGGED, "too late")
-    assert (half.value, half.passed) == (0.5, False)
-    assert half.reason == (
-        "Faithfulness 0.50 is >= 0.5, but does not pass: it is flagged; flagged: too late"
+    half = scorer("promptfoo-plan").score_outcome(
+        get_policy("promptfoo-plan").unanswered, "too late"
     )
+    assert (half.value, half.passed) == (0.5, False)
+    assert half.reason == ("Faithfulness 0.50 is >= 0.5, but does not pass; flagged: too late")

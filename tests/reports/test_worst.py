@@ -35,7 +35,7 @@ from ragstone.store import Store, save_ranking
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.gate import Gate, Of, Op
-from ragstone.types.policy import NEVER
+from ragstone.types.policy import get_policy
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row, TargetCall, find_row
 from ragstone.types.score import Score
@@ -520,7 +520,9 @@ def test_its_own_pass_mark_goes_before_the_gates() -> None:
 
 def test_a_score_that_was_not_measured_does_not_read_as_measured() -> None:
     metric = Faithfulness(policy="promptfoo-plan", threshold=0.0)
-    score = metric.score_outcome(NEVER, "the response makes no claims")
+    score = metric.score_outcome(
+        get_policy("promptfoo-plan").no_claims, "the response makes no claims"
+    )
     assert shortfall(score, FAITHFULNESS, []) == (
         "Faithfulness 0.00 is >= 0, but does not pass: no statements (the response makes no claims)"
     )

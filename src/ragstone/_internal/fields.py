@@ -6,9 +6,11 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, SupportsIndex, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, SupportsIndex, TypeGuard, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+from ragstone.errors import other_name
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -35,6 +37,18 @@ def split_threshold(metric: str) -> tuple[str, float | None]:
 
 
 MetricName = Annotated[str, AfterValidator(metric_name)]
+
+
+class NamesHint:
+    """Its AttributeError has the name to use for an attribute of another tool's class."""
+
+    if not TYPE_CHECKING:  # type checkers report missing attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Raise an AttributeError, because nothing else has the attribute."""
+            seen, hint = type(self).__name__, other_name(type(self).__name__, name)
+            missing = f"{seen!r} object has no attribute {name!r}"
+            raise AttributeError(f"{missing}; {hint}" if hint else missing, name=name, obj=self)
 
 
 class FrozenModel(BaseModel):

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from unicodedata import category, normalize
 from urllib.parse import urlsplit
 
@@ -72,27 +71,23 @@ def public_url(url: str) -> str:
     return redact(f"{scheme}://{host.rpartition('@')[2]}{slash}{path}")
 
 
-_PLAIN: Mapping[str, str] = MappingProxyType(
-    {
-        "greater_than": "must be more than {gt}",
-        "greater_than_equal": "must be at least {ge}",
-        "less_than": "must be less than {lt}",
-        "less_than_equal": "must be at most {le}",
-        "literal_error": "must be {expected}",
-        "finite_number": "must be a finite number",
-        "string_type": "must be text",
-        **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
-        **dict.fromkeys(
-            ("int_parsing", "int_parsing_size", "int_type", "int_from_float"),
-            "must be a whole number",
-        ),
-        **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
-        **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
-        **dict.fromkeys(("model_type", "dict_type"), "must be a mapping"),
-        "missing": "is missing",
-        "recursion_loop": "must not contain itself",
-    }
-)
+_INTEGERS = ("int_parsing", "int_parsing_size", "int_type", "int_from_float")
+_PLAIN: Mapping[str, str] = {
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text",
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(_INTEGERS, "must be a whole number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
+    **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
+    **dict.fromkeys(("model_type", "dict_type"), "must be a mapping"),
+    "missing": "is missing",
+    "recursion_loop": "must not contain itself",
+}
 
 
 def describe_fault(fault: ErrorDetails) -> str:

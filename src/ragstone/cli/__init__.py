@@ -1,7 +1,6 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
 import gc
-import logging
 import os
 import re
 import signal
@@ -16,8 +15,9 @@ from types import ModuleType
 import click
 
 from ragstone._internal.files import explain_path_error
+from ragstone._internal.logs import logs
 from ragstone._internal.secrets import redact, remember
-from ragstone.errors import RagstoneError, UsageError, nearest
+from ragstone.errors import RagstoneError, UsageError, nearest, other_name
 
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
@@ -43,7 +43,11 @@ def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
     if unknown and first not in commands and (near := nearest(first, commands)):
         raise UsageError(f"there is no file and no command {first!r}; did you mean {near!r}?")
     named = first in commands or first in ("-h", "--help", "--version")
+    if first == "eval" and not Path(first).exists():  # rag_evaluation's name of `run`
+        given, named = ["run", *given[1:]], True
     words = list(given if named else ["run", *given])
+    if words[0] == "collect":  # whose DATA has no option
+        words = [word.removeprefix("--test-data=") for word in words if word != "--test-data"]
     rankings = ("--qrels", "--ranking")
     if words[0] == "run" and any(word.partition("=")[0] in rankings for word in words):
         words[0] = "rank"
@@ -67,39 +71,6 @@ UNUSABLE = 2  # usage, input or API key error: nothing was scored
 TOO_MUCH_FAILED = 3  # too many scores failed, a gate had nothing scored, or the budget was spent
 BROKEN = 70  # a bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)
 INTERRUPTED = 130
-
-
-LEVELS = ("debug", "info", "warning", "error", "critical")
-_CONTROLS = {*range(32), *range(127, 160)} - {ord("\t"), ord("\n")}
-_SHOWN = dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}")
-
-
-class _Plain(logging.Formatter):
-    """Replaces control characters, so that a model's reply cannot control the terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record)).translate(_SHOWN)
-
-
-@contextmanager
-def logs() -> Generator[None, None, None]:
-    """Write ragstone's own log to standard error while the block lasts, from LOG_LEVEL on."""
-    level = os.environ.get("LOG_LEVEL", "").strip().lower()
-    if level and level not in LEVELS:
-        raise UsageError(f"LOG_LEVEL {level!r} is not a log level; known: {', '.join(LEVELS)}")
-    logger = logging.getLogger("ragstone")
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Plain("%(levelname)s %(name)s: %(message)s"))
-    if logging.lastResort:  # for logs of libraries, such as OpenTelemetry's exporter
-        logging.lastResort.setFormatter(_Plain())
-    if level:
-        logger.addHandler(handler)
-        logger.setLevel(level.upper())
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(logging.NOTSET)
 
 
 COMMANDS: Mapping[str, str] = {
@@ -219,7 +190,7 @@ def main() -> int:
 
 
 def _hint_at_setting(error: click.NoSuchOption) -> None:
-    """Name the way to change a setting that has no option of its own."""
+    """Name the option to use, or the way to change a setting that has no option of its own."""
     from ragstone.types.config import SETTINGS
 
     name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
@@ -227,6 +198,8 @@ def _hint_at_setting(error: click.NoSuchOption) -> None:
     if name in SETTINGS and not SETTINGS[name].option and takes_set:
         hint = f"{error.message} Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
         vars(error).update(message=hint, possibilities=None)
+    elif hint := other_name("setting", name):
+        vars(error).update(message=f"{error.message.rstrip('.')}; {hint}.", possibilities=None)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -21,7 +21,6 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation import config_file
 from ragstone.evaluation.config_file import FILE, Config
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
-from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.registry import load_plugin
 from ragstone.types.config import (
@@ -36,6 +35,7 @@ from ragstone.types.config import (
 from ragstone.types.gate import FLAGS, Gate, gate
 
 if TYPE_CHECKING:
+    from ragstone.evaluation.runner import Options
     from ragstone.store import RunInfo, Store
 
 Given = Mapping[str, Any]
@@ -372,7 +372,7 @@ JUDGE = (
 LIMITS = tuple(map(setting, ("concurrency", "timeout", "retries", "max_calls", "max_cost")))
 OTEL = option(
     "--otel",
-    "Send a span per sample, judge question and model call; run it with opentelemetry-instrument. "
+    "Send a span per sample and an event per score; run it with opentelemetry-instrument. "
     "RAGSTONE_OTEL=1 sets the default.",
     common=False,
     is_flag=True,
@@ -518,7 +518,5 @@ def plan_of(given: Given, config: Config) -> Plan:
     return plan
 
 
-def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:
-    return nullcontext(
-        load("integrations.opentelemetry").tracing_of_program() if otel else UNTRACED
-    )
+def tracing_options(otel: bool) -> "Options":
+    return {"tracing": load("integrations.opentelemetry").tracing_of_program()} if otel else {}

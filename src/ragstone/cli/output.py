@@ -275,6 +275,8 @@ def outputs_of(
     """Return the outputs of the options; those that are not given are as in `stored`."""
     earlier = {name: Path(path) for name, path in (stored or {}).items()}
     if export is None:
+        if given["no_export"] and given["output"]:
+            raise UsageError("--no-export writes no workbook; remove it, or --output")
         export = not given["no_export"] and (given["output"] or "no_export" not in earlier)
     return Outputs(
         workbook=given["output"] or earlier.get("output"),

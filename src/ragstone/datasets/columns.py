@@ -5,50 +5,16 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
+from tomllib import loads
 
 from ragstone._internal.documents import by_name
 from ragstone._internal.text import listing, plain_name
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
-_SURE: Mapping[str, str] = {
-    "id": "sample_id query_id qid",
-    "query": "user_input question user_question user_query user_prompt frage pregunta domanda "
-    "pytanie 質問",
-    "history": "chat_history conversation_history",
-    "response": "actual_output actual_response agent_answer bot_answer rag_answer rag_output "
-    "chatbot_answer system_answer system_response ai_answer ai_response chatbot_antwort "
-    "ist_antwort antwort_des_systems antwort_des_chatbots respuesta_del_asistente "
-    "réponse_du_chatbot 回答 generated_answer generated_response generated_texts llm_response "
-    "llm_answer model_answer model_response model_output predicted_answer bot_response",
-    "contexts": "retrieved_contexts retrieved_context retrieval_context retrieved_chunks "
-    "retrieved_documents retrieved_docs retrieved_passages retrieved_contents source_documents "
-    "gefundene_textstellen extraits_retournés 検索結果",
-    "ranking": "results retrieved_ids retrieved_doc_ids retrieved_chunk_ids retrieved_context_ids",
-    "reference": "expected_output expected_answer expected_response ground_truth ground_truths "
-    "ground_truth_answer gt_answer reference_answer reference_answers reference_output "
-    "reference_outputs reference_response reference_responses gold_answer gold_answers "
-    "golden_answer golden_answers soll_antwort musterantwort respuesta_correcta "
-    "oczekiwana_odpowiedź 正解 correct_answer right_answer true_answer target_answer best_answer "
-    "ideal_answer possible_answers label_answer generation_gt erwartete_antwort "
-    "respuesta_esperada réponse_attendue risposta_attesa",
-    "reference_claims": "expected_facts key_facts",
-    "relevance": "point_ids reference_context_ids relevant_ids relevant_doc_ids gold_doc_ids "
-    "expected_doc_ids gold_chunk_ids relevant_chunk_ids expected_chunk_ids relevant_passage_ids",
-    "tags": "metadata",
-}
-WEAK: Mapping[str, str] = {
-    "query": "input inputs prompt q questions instruction human",
-    "response": "prediction predictions predicted completion assistant answer output outputs "
-    "antwort respuesta réponse risposta",
-    "contexts": "context documents docs passages chunks ctxs sources evidence kontext kontexte "
-    "contexto contexte contesto",
-    "ranking": "doc_ids gefundene_dokumente gefundene_dokumentnummern documents_retrouvés",
-    "reference": "answers expected gold golden truth ideal target targets",
-    "relevance": "context_doc_ids relevant_docs relevant_documents gold_doc gold_docs "
-    "reference_doc reference_docs expected_sources relevant_sources ground_truth_sources "
-    "correct_chunks source_files retrieval_gt positive_ctxs qrels relevant dok.-nr. soll_dokument "
-    "relevante_dokumente relevante_dokumentnummern documents_de_référence documentos_relevantes",
-}
+_NAMES = loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+_SURE: Mapping[str, str] = _NAMES["sure"]
+WEAK: Mapping[str, str] = _NAMES["weak"]
 """Names that have other meanings too: used if no other column is the field and the values fit."""
 ALIASES: Mapping[str, tuple[str, ...]] = {
     field: (*names.split(), *WEAK.get(field, "").split()) for field, names in _SURE.items()

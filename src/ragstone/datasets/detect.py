@@ -7,7 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import TypeGuard
+from pathlib import Path
+from tomllib import loads
+from typing import Any, TypeGuard
 
 from ragstone._internal.documents import ROLES, text_of
 from ragstone._internal.fields import is_list, is_object
@@ -25,7 +27,6 @@ SPANS = "spans"
 PROMPTFOO = "promptfoo results"
 IN_PARTS = "inputs and outputs"
 COMPLETE = ("rows of ragstone", RESPONSES, SPANS)  # whose columns are all known
-LANGFUSE = "Langfuse dataset items or observations"
 
 
 @dataclass(frozen=True)
@@ -51,156 +52,35 @@ class Shape:
         return all(not names.isdisjoint(map(plain_name, group)) for group in self.needs)
 
 
-def _or_ours(name: str, of: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((name, of, *ALIASES[of])))
-
-
-def _within(parts: Sequence[str], *fields: str) -> tuple[str, ...]:
-    names = [name for of in fields for name in (of, *ALIASES[of])]
-    return tuple(f"{part}.{name}" for part in parts for name in names)
-
-
-def _whole(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(chain.from_iterable((part, f"{part}{ONLY}") for part in parts))
-
-
-_ASKED = ("inputs", "input", "item", "vars", "prompt")
-_MADE = ("outputs", "output", "sample", "prediction")
-_EXPECTED = ("expectations", "reference_outputs", "reference", "expected_output")
-"""Columns with objects whose parts are the fields of a sample."""
-_OPENED = (*_ASKED, *_MADE, *_EXPECTED)
+_SHAPES = loads(Path(__file__).with_name("shapes.toml").read_text(encoding="utf-8"))
+_OBJECTS, _PARTS = _SHAPES.pop("objects"), _SHAPES.pop("parts")
+_OPENED = tuple(chain.from_iterable(_OBJECTS.values()))
 _OPENED_PLAIN = frozenset(map(plain_name, _OPENED))
 _ANSWERED = re.compile("answer|response|output|reference|text")  # names of an expected answer
-_TEXTS = ("output_text", "text")  # in outputs of OpenAI's evals and of Bedrock
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "query": _within(_ASKED, "query") + _whole(_ASKED),
-    "history": _within(_ASKED, "history"),
-    "response": (
-        *_within((*_MADE, *_ASKED), "response"),
-        *(f"{part}.{name}" for part in _MADE for name in _TEXTS),
-        *_whole(_MADE),
-    ),
-    "contexts": _within((*_MADE, *_ASKED), "contexts"),
-    "reference": (
-        *_within((*_EXPECTED, *_ASKED), "reference"),
-        *_within(_EXPECTED, "response"),
-        *_whole(_EXPECTED),
-    ),
-    "reference_claims": _within(_EXPECTED, "reference_claims"),
-    "relevance": _within((*_EXPECTED, *_ASKED), "relevance"),
-}
 
-SHAPES = (  # all known shapes; the first one whose needed names a file has is used
-    Shape(
-        "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
-        needs=(("query",), ("scores",), ("blame",), ("usage",)),
-        left_out=("outcome", "found", "scores", "blame", "usage", "latency_ms", "notes"),
-        errors={"error": ANY},
-    ),
-    Shape(
-        RESPONSES,
-        needs=(("query_index",), ("query",), ("retrieved_contexts",)),
-        columns={
-            "contexts": ("retrieved_contexts",),
-            "reference": ("ground_truth_answer",),
-            "relevance": ("ground_truth_ids",),
-        },
-        paired={"id": "retrieved_ids", "score": "retrieved_scores"},
-        left_out=("query_index",),
-        errors={"error": ANY},
-    ),
-    Shape(
-        "ragas samples",
-        needs=(
-            ("user_input",),
-            ("retrieved_contexts", "retrieved_context_ids", "response", "reference"),
-        ),
-        columns={
-            "query": _or_ours("user_input", "query"),
-            "contexts": _or_ours("retrieved_contexts", "contexts"),
-        },
-        paired={"id": "retrieved_context_ids"},
-    ),
-    Shape(
-        "deepeval goldens or test cases",
-        needs=(("input",), ("retrieval_context",)),
-        columns={
-            "query": _or_ours("input", "query"),
-            "response": _or_ours("actual_output", "response"),
-            "contexts": ("retrieval_context",),
-            "reference": _or_ours("expected_output", "reference"),
-            "tags": ("metadata", "additional_metadata"),
-        },
-        joined=("contexts",),
-        left_out=("flaky", "multimodal", "voice"),
-    ),
-    Shape(
-        "RagaliQ test cases",
-        needs=(("id",), ("name",), ("query",), ("context",), ("response",)),
-        columns={"contexts": ("context",), "reference_claims": ("expected_facts",)},
-        joined=("contexts", "reference_claims"),
-    ),
-    Shape(
-        "results of LangChain's RetrievalQA",
-        needs=(("query",), ("result",), ("source_documents",)),
-        columns={"response": ("result",)},
-    ),
-    Shape(PROMPTFOO, needs=(("vars",), ("response", "gradingResult"), ("provider", "promptId"))),
-    Shape(
-        "LangSmith runs",
-        needs=(("inputs",), ("outputs",), ("run_type",)),
-        columns={"id": ("id", "run_id"), **_PARTS},
-        opened=_OPENED,
-        chat=True,
-        errors={"error": ANY, "status": "error"},
-        within=("parent_run_id",),
-    ),
-    Shape(
-        "LangSmith examples",
-        needs=(("inputs",), ("outputs",), ("dataset_id", "source_run_id")),
-        columns={
-            **_PARTS,
-            "reference": (*_within(("outputs",), "reference", "response"), *_whole(("outputs",))),
-            "response": (),
-        },
-        opened=_OPENED,
-        chat=True,
-    ),
-    Shape(
-        LANGFUSE,
-        needs=(
-            ("input",),
-            ("expectedOutput", "output"),
-            ("datasetId", "datasetName", "sourceTraceId", "traceId", "projectId", "htmlPath"),
-        ),
-        columns={**_PARTS, "tags": ("metadata",)},
-        opened=_OPENED,
-        chat=True,
-        errors={"level": "error"},
-        cause="statusMessage",
-        within=("parentObservationId",),
-    ),
-    Shape(
-        "Phoenix questions whose reference is the retrieved contexts",
-        needs=(("context.span_id", "context.trace_id"), ("input",), ("reference",)),
-        columns={"contexts": ("reference",)},
-    ),
-    Shape(
-        SPANS,
-        needs=(
-            ("resourceSpans", "scopeSpans", "context.trace_id", "parent_id", "trace_id"),
-            ("resourceSpans", "scopeSpans", "attributes", "attributes.input.value", "span_kind"),
-        ),
-    ),
-    Shape(
-        IN_PARTS,  # of MLflow, LangSmith, Azure AI, Opik, OpenAI's evals, Bedrock and others
-        needs=(tuple(f"{part}." for part in _ASKED),),
-        columns=_PARTS,
-        opened=_OPENED,
-        chat=True,
-        errors={"error": ANY},
-    ),
-)
+
+def _expanded(column: str) -> list[str]:
+    objects, of_all, part = column.partition("/")
+    if of_all and part == "*":
+        return [name for each in _OBJECTS[objects] for name in (each, f"{each}{ONLY}")]
+    if of_all:
+        return [name for each in _OBJECTS[objects] for name in _expanded(f"{each}.{part}")]
+    before, marked, of = column.partition("@")
+    return [f"{before}{name}" for name in (of, *ALIASES[of])] if marked else [column]
+
+
+def _shape(name: str, needs: Sequence[Sequence[str]], parts: bool = False, **about: Any) -> Shape:
+    columns = (_PARTS if parts else {}) | about.pop("columns", {})
+    known: dict[str, Any] = {"opened": _OPENED, "chat": True} if parts else {}
+    known |= {key: tuple(it) if is_list(it) else it for key, it in about.items()}
+    known["columns"] = {
+        of: tuple(dict.fromkeys(chain.from_iterable(map(_expanded, names))))
+        for of, names in columns.items()
+    }
+    return Shape(name, tuple(map(tuple, needs)), **known)
+
+
+SHAPES = tuple(_shape(name, **about) for name, about in _SHAPES.items())
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ragstone._internal.fields import metric_name
 from ragstone._internal.files import write_text
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import describe_fault
-from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
+from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest, other_name
 from ragstone.judges.spec import split_names
 from ragstone.types.config import SETTINGS, Plan, Settings
 from ragstone.types.gate import FLAGS, Gate
@@ -109,6 +109,7 @@ def read_config(path: str | Path) -> Config:
         if entry.key not in KEYS:
             seen, near = f"unknown setting {entry.key!r:.80}", nearest(entry.key, KEYS)
             fix = f"did you mean {near!r}?" if near else f"known settings: {', '.join(KEYS)}"
+            fix = other_name("setting", entry.key) or fix
             if entry.key.lower().endswith(("key", "token")):
                 fix = "set API keys in the environment only, such as OPENAI_API_KEY"
         elif first is not entry:

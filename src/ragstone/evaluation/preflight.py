@@ -28,6 +28,7 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 
 LLM = "openai:gpt-4o-mini"  # if nothing sets a judge, and a metric requested by name needs an LLM
 LLM_KEY = "OPENAI_API_KEY"
+NO_TARGET = "no RAG system is called; for a pass mark, use fail_under (--fail-under)"
 VERDICT_METRICS = ("answer_correctness", "abstention")
 _OFFLINE = OfflineJudge.kinds or frozenset[str]()
 _ANSWERED_OFFLINE = _OFFLINE | {TextSimilarity.kind}
@@ -206,7 +207,7 @@ def idle_settings(
         notices.append(f"{', '.join(names)} {has} no effect: {reason}")
     if plan.min_similarity and "min_similarity" in explicit:
         if target is None:
-            notices.append("min_similarity has no effect: no RAG system is called")
+            notices.append(f"min_similarity has no effect: {NO_TARGET}")
         elif "min_similarity" not in target.uses:
             notices.append(f"min_similarity has no effect: {target.name} does not use it")
     return notices

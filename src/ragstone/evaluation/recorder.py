@@ -150,7 +150,9 @@ class JudgeSetup:
         for kind in ordered:
             if kind not in self._hashes:  # a judge may have to hash files
                 embeds = kind == TextSimilarity.kind
-                parts = [kind, json.dumps(self._judge.setup(kind)), self._settings]
+                setup: object = self._judge.setup(kind)
+                setup = setup if isinstance(setup, str) else None
+                parts = [kind, json.dumps(setup), self._settings]
                 parts.append((self._plan.embedding_model or "") if embeds else "")
                 parts.append(_file_hash(self._plan.prompts.get(kind, "")))
                 self._hashes[kind] = _hash(parts)

@@ -24,7 +24,6 @@ from ragstone.evaluation import config_file, preflight, scoring, workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, make_judge
-from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.calibration import load_calibration
@@ -120,7 +119,7 @@ class Options(PublicOptions, total=False):
     compared: bool
     explicit: Collection[str]
     reports: Mapping[str, str]
-    tracing: Tracing
+    tracing: scoring.Tracing
 
 
 _TYPES: Mapping[str, tuple[Any, str]] = {
@@ -138,7 +137,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "plan": ((Plan,), "a Plan"),
     **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
     "explicit": ((Collection,), "names of settings"),
-    "tracing": ((Tracing,), "a Tracing"),
+    "tracing": ((Callable,), "an OpenTelemetry"),
     "executor": ((Executor,), "a concurrent.futures.Executor"),
     **dict.fromkeys(("compared", "fresh", "transcript", "retry_failed"), (bool, "True or False")),
 }
@@ -245,10 +244,10 @@ def judge_of(
     options: Options | ScoringOptions, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]
 ) -> Judge:
     """Return the judge for these metrics, built from its name or given as an object."""
-    named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
+    named = options.get("judge", plan.judge)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
-        return tracing.judge(make_judge(plan, asked=asked, budget=budget, tracing=tracing))
+        return make_judge(plan, asked=asked, budget=budget)
     if not isinstance(cast("object", named), Judge):
         raise UsageError(
             f"judge must be a name or a Judge, got {named!r:.80}; "
@@ -261,7 +260,8 @@ def judge_of(
         raise UsageError(
             f"{' and '.join(ignored)}: only for judges given by name; configure the Judge object"
         )
-    return tracing.judge(named)
+    texts = cast("list[object]", [named.name, named.description])  # of a mock, they are mocks
+    return named if all(isinstance(each, str) for each in texts) else RouterJudge({}, named)
 
 
 def _worker_setup(
@@ -274,7 +274,7 @@ def _worker_setup(
         return None
     if not any(metric.question_kinds for metric in metrics):
         return None
-    if options.get("tracing", UNTRACED) is not UNTRACED:
+    if "tracing" in options:
         raise UsageError("otel traces a single process; remove it, or workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     folder = None if "executor" in options else str(Path.cwd())
@@ -492,8 +492,7 @@ class Evaluation:
             if self.target is None and self.setup is None:
                 ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
                 rows = scoring.score_retrieval_in_batches(rows, ranking)
-                untraced = self.options.get("tracing", UNTRACED) is UNTRACED
-                if untraced and len(ranking) == len(self.metrics):
+                if "tracing" not in self.options and len(ranking) == len(self.metrics):
                     for number, row in enumerate(rows):
                         if number % scoring.BATCH == 0:
                             await asyncio.sleep(0)  # so that the task can be cancelled
@@ -554,13 +553,13 @@ class Evaluation:
         return await stack.enter_async_context(answered)
 
     async def _run_here(self, rows: scoring.Rows, stack: AsyncExitStack) -> None:
-        tracing = self.options.get("tracing", UNTRACED)
+        tracing, manifest = self.options.get("tracing"), self.recorder.manifest
         scored = scoring.score_rows(
             rows,
             self.metrics,
             self.judge,
             concurrency=self.plan.concurrency,
-            around=lambda score: tracing.scorer(score, self.recorder.manifest),
+            around=None if tracing is None else lambda score: tracing(score, manifest),
         )
         finished = await stack.enter_async_context(scored)
         async for row in finished:

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import (
     AsyncIterable,
+    Awaitable,
     Callable,
     Collection,
     Coroutine,
@@ -18,17 +19,16 @@ from functools import partial, reduce
 from itertools import islice
 from operator import add
 from time import perf_counter, time
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
 from ragstone._internal.documents import ID_NAMES
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted, span
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
-from ragstone.judges.base import Judge, ReplayJudge, outcome_of
+from ragstone.judges.base import CALLS, Judge, ReplayJudge, outcome_of
 from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.judge import SAME_FAILURES
-from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.metrics import claim_checks
 from ragstone.metrics.base import Metric
@@ -36,7 +36,7 @@ from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
-from ragstone.types.config import Plan
+from ragstone.types.config import Manifest, Plan
 from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
@@ -168,6 +168,9 @@ async def _verdicts(
 
 BATCH = 200  # rows scored together by ranking metrics
 Rows = Iterable[Row] | AsyncIterable[Row]
+RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]
+Tracing: TypeAlias = Callable[[RowScorer, Manifest], RowScorer]
+"""Makes a scorer that observes what another does."""
 
 
 def score_rows(
@@ -183,8 +186,10 @@ def score_rows(
     asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
     order = [str(metric) for metric in metrics]
     ranking_names = set(map(str, ranking))
+    calls = asyncio.Semaphore(concurrency)
 
     async def score(row: Row) -> Row:
+        CALLS.set(calls)
         ranked = row.scores.keys() >= ranking_names
         scored = await _judge_row(
             row if ranked else score_retrieval([row], ranking)[0], asking, judge

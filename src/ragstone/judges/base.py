@@ -5,7 +5,8 @@ ReplayJudge answers from a transcript, ScriptedJudge from a table: for rescoring
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -26,22 +27,28 @@ from ragstone.types.reply import (
 )
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class Judge(AsyncResource, ABC):
     """Answers questions, within `async with judge` if it has resources to open.
 
     Attributes:
-        name: its name in a plan, such as `offline`.
+        name: its name in a plan, such as `offline`; by default the name of its class.
         description: what it is, for reports.
         kinds: the kinds of question that it takes; None for every kind.
         tags: the row's tags that its prompts use.
     """
 
-    name: str
+    name: str = ""
     description: str = ""
     kinds: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if not cls.name and "name" not in cls.__annotations__:
+            cls.name = cls.__name__
 
     @abstractmethod
     async def answer(self, question: Question[T]) -> Reply[T]:
@@ -61,8 +68,19 @@ class Judge(AsyncResource, ABC):
         return self.identity(kind)
 
 
+CALLS: ContextVar[asyncio.Semaphore | None] = ContextVar("CALLS", default=None)
+"""Bounds the calls of judges that are not ours; a judge inside such a judge is part of its call."""
+
+
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return a judge's reply, or its failure as a value; QuestionNotSupportedError is raised."""
+    if not is_builtin(judge) and (calls := CALLS.get()):
+        async with calls:
+            token = CALLS.set(None)
+            try:
+                return await outcome_of(judge, question)
+            finally:
+                CALLS.reset(token)
     try:
         reply = await judge.answer(question)
     except CallError as error:
@@ -94,10 +112,10 @@ class JudgeWrapper(Judge):
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-        self.name = judge.name
-        self.description = judge.description
-        self.kinds = judge.kinds
-        self.tags = judge.tags
+        self.name = _typed(judge.name, str) or type(judge).__name__
+        self.description = _typed(judge.description, str) or ""
+        self.kinds = judge.kinds if isinstance(judge.kinds, Set) else None
+        self.tags = frozenset(judge.tags)
         self._parts = (judge,)
 
     def judge_for(self, kind: str) -> Judge:
@@ -110,12 +128,16 @@ class JudgeWrapper(Judge):
         return self.judge_for(kind).takes(kind)
 
     def identity(self, kind: str) -> str | None:
-        """Return the identity of the judge for that kind."""
-        return self.judge_for(kind).identity(kind)
+        """Return the identity of the judge for that kind; None if not a text."""
+        return _typed(self.judge_for(kind).identity(kind), str)
 
     def setup(self, kind: str) -> str | None:
-        """Return the setup of the judge for that kind."""
-        return self.judge_for(kind).setup(kind)
+        """Return the setup of the judge for that kind; None if not a text."""
+        return _typed(self.judge_for(kind).setup(kind), str)
+
+
+def _typed(value: object, of: type[V]) -> V | None:
+    return value if isinstance(value, of) else None
 
 
 class RouterJudge(JudgeWrapper):
@@ -124,15 +146,15 @@ class RouterJudge(JudgeWrapper):
     def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
         super().__init__(default)
         self._routes = dict(routes)
-        parts = [default.description]
+        parts = [self.description]
         for kind, judge in sorted(routes.items()):
             what = f" ({judge.description})" if judge.description else ""
             parts.append(f"{kind} by {judge.name}{what}")
         self.description = "; ".join(filter(None, parts))
-        self.tags = default.tags.union(*(judge.tags for judge in routes.values()))
+        self.tags = self.tags.union(*(judge.tags for judge in routes.values()))
         self._parts = (default, *routes.values())
-        if default.kinds is not None:
-            self.kinds = frozenset(filter(self.takes, default.kinds | routes.keys()))
+        if self.kinds is not None:
+            self.kinds = frozenset(filter(self.takes, self.kinds | routes.keys()))
 
     def judge_for(self, kind: str) -> Judge:
         """Return the judge in `routes`, else the default."""

@@ -176,7 +176,7 @@ class CachedJudge(JudgeWrapper):
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        identity = self.judge.identity(question.kind)
+        identity = self.identity(question.kind)
         if identity is None:
             return await reply_of(self.judge, question)
         key = sha256(f"{question.key}\n{identity}".encode()).digest()

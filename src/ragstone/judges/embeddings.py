@@ -16,7 +16,7 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.model import Embedder, Price, Vectors, paid_call, priced
-from ragstone.types.questions import Question, TextSimilarity
+from ragstone.types.questions import BY_SPELLING, Question, TextSimilarity
 from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class SimilarityJudge(Judge):
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError("character n-grams only answer text_similarity")
         reply = question.reply(compare_texts(question.text, question.others))
-        return cast("Reply[T]", reply)
+        return cast("Reply[T]", replace(reply, notes=(BY_SPELLING,)))
 
 
 def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:

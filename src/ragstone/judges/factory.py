@@ -158,7 +158,6 @@ def make_judge(
     asked: Iterable[Collection[str]] | None = None,
     budget: Budget | None = None,
     guess: Guess | None = None,
-    tracing: llms.Tracing = llms.UNTRACED,
     replies: Path = REPLIES,
 ) -> Judge:
     """Return the judge of a plan; with a `guess` it makes no calls, and estimates the usage.
@@ -168,7 +167,7 @@ def make_judge(
     is the cache if the plan names none.
     """
     remember(os.environ)
-    maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
+    maker = _Maker(plan, budget or Budget(), guess, replies)
     names = spec.split_names(plan.judge)
     models = [name for name in names if not spec.is_free(name)]
     # a judge without an LLM has one vote, because its votes would be equal
@@ -195,7 +194,6 @@ class _Maker:
     plan: Plan
     budget: Budget
     guess: Guess | None
-    tracing: llms.Tracing
     replies: Path
 
     def __post_init__(self) -> None:
@@ -270,8 +268,7 @@ class _Maker:
             embeds=True,
             headers=plan.judge_headers if self.providers <= {provider} else {},
         )
-        traced = self.tracing.embedder(embedder)
-        return self._cached(EmbeddingJudge(traced, price=price, budget=self.budget))
+        return self._cached(EmbeddingJudge(embedder, price=price, budget=self.budget))
 
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
@@ -304,7 +301,6 @@ class _Maker:
                 headers=plan.judge_headers,
                 body=plan.judge_body,
             )
-            llm = self.tracing.model(llm)
         return LlmJudge(
             llm,
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},

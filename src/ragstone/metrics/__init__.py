@@ -7,7 +7,6 @@ from ragstone._internal.fields import base_name, metric_name
 from ragstone.errors import UnknownNameError
 from ragstone.metrics.base import FAMILIES, Ask, Metric
 from ragstone.metrics.registry import (
-    OTHER_NAMES,
     custom,
     find,
     get,
@@ -66,7 +65,7 @@ def select(
     for name in map(metric_name, names):
         bare = base_name(name)
         members = _members(name) if name in GROUPS else [name]
-        if name not in GROUPS and find(bare) is None and bare not in OTHER_NAMES:
+        if name not in GROUPS and find(bare) is None:
             raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
         for each in members:
             for filling in fillings:

@@ -444,7 +444,7 @@ class ClaimMetric(ClaimVerifier):
         if threshold is not None:
             words = f"{self.label} {value:.2f} is {'>=' if reached else '<'} {threshold:g}"
             if reached and (flag or veto):
-                words += ", but does not pass" + (": it is flagged" if flag else "")
+                words += ", but does not pass"
         words = ": ".join(filter(None, (words, note)))
         words = "; ".join(filter(None, (words, flag and f"flagged: {flag}")))
         return Score(

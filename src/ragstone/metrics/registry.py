@@ -44,10 +44,6 @@ BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(  # module, imported on
         "text": ("bleu", "chrf", "rouge_l", "exact_match", "contains"),
     }
 )
-OTHER_NAMES = {  # of other tools and earlier releases
-    "success": "hit@k is trec_eval's success",
-    "unsupported_claims": "use faithfulness, which is 1 minus this",
-}
 _HOMES = {name: module for module, names in BUILT_IN.items() for name in names}
 _metrics: dict[str, type[Metric]] = {}
 _loaded: set[EntryPoint] = set()
@@ -191,8 +187,6 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
     cls = find(match["name"]) if match else None
     if match is None or cls is None:
         name = match["name"] if match else head
-        if name in OTHER_NAMES:
-            raise UsageError(f"there is no metric named {name!r}; {OTHER_NAMES[name]}")
         raise UnknownNameError("metric", name, registered())
     assert is_dataclass(cls)
     known = {field.name for field in fields(cls)}

@@ -29,6 +29,7 @@ from ragstone.results.run import Run
 from ragstone.results.verdict import Verdict, percent
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
+from ragstone.types.questions import BY_SPELLING
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Correction, MetricInfo, Summary
@@ -251,6 +252,7 @@ def metric_lines(run: Run) -> Iterator[GridRow]:
         notes += [f"{each.failed:,} failed"] * bool(each.failed)
         notes += [f"{each.flagged:,} imputed"] * bool(each.flagged)
         notes += [] if run.metrics[name].higher_is_better else ["lower is better"]
+        notes += [BY_SPELLING] * (BY_SPELLING in str(run.counts.scores[name].note))
         words = "{:.2f} to {:.2f}".format(*ends) if ends else ""
         value = NO_VALUE if mean is None else brief(mean)
         tone = Tone.BAD if each.failed or each.mean is None else Tone.PLAIN

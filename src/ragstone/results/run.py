@@ -6,9 +6,10 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from uuid import uuid4
 
+from ragstone._internal.fields import NamesHint, base_name
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.calibration import Calibration, load_calibration
@@ -34,8 +35,16 @@ REASONS = 5
 """The most common reasons for undefined scores that a summary has."""
 
 
+class _Summaries(dict[str, Summary]):
+    def __missing__(self, name: str) -> Summary:
+        named = [full for full in self if base_name(full) == name]
+        if len(named) == 1:
+            return self[named[0]]
+        raise KeyError(f"{name}; the metrics of this run are {', '.join(self)}")
+
+
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(NamesHint):
     """The record of one evaluation.
 
     Attributes:
@@ -177,13 +186,19 @@ class Run:
         """
         return self._notebook.join(self, frame)
 
+    def __getitem__(self, name: object) -> NoReturn:
+        raise TypeError(f"a run has no {name!r}; use run.summary()['faithfulness'].mean, run.rows")
+
     def summary(self) -> Mapping[str, Summary]:
-        """Return the mean, the interval and the counts of each metric, by name."""
+        """Return the mean, the interval and the counts of each metric, by name.
+
+        `hit` is also found as `hit@5`, unless there are several cut-offs.
+        """
         return self._summary
 
     @cached_property
     def _summary(self) -> Mapping[str, Summary]:
-        summaries: dict[str, Summary] = {}
+        summaries = _Summaries()
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
             summary = self.counts.scores[name].summary(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ragstone._internal.fields import FrozenModel, Span
+from ragstone._internal.fields import FrozenModel, NamesHint, Span
 
 BATCH = 30  # claims that are verified in one call by default
 
@@ -40,7 +40,7 @@ class Evidence(FrozenModel):
     verified: bool
 
 
-class Verdict(FrozenModel):
+class Verdict(NamesHint, FrozenModel):
     """A judge's verdict on one claim; `confidence` (0 to 1) and `judge` (its name) may be null."""
 
     label: Label
@@ -54,7 +54,7 @@ Verdicts = tuple[Verdict, ...]
 Texts = Literal["response", "reference", "contexts"]  # evidence refers to them by index
 
 
-class JudgedClaim(FrozenModel):
+class JudgedClaim(NamesHint, FrozenModel):
     """A claim and its verdict, as in reports; `against` is what the claim was compared with."""
 
     text: str

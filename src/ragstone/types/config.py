@@ -232,7 +232,7 @@ class Plan(JudgePlan, ClaimPlan):
     target: str | None = _setting("RAG system", None, keys=["api_url"], common=True)
     """The RAG system to call: a URL, a YAML file that describes an API, or module:function."""
     min_similarity: FiniteFloat = _setting(
-        "RAG system", 0.0, flags=["-t", "--threshold", "--min-similarity"], keys=["threshold"]
+        "RAG system", 0.0, flags=["-t", "--threshold", "--min-similarity"]
     )
     """Minimum retrieval similarity, sent to the target. Not a pass mark; for that use --fail-under.
     """

@@ -6,10 +6,12 @@ A preset combines a policy with the judge settings of its document.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tomllib import loads
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, TypeAdapter
 
 from ragstone.errors import Cause, UnknownNameError
 from ragstone.types.claim import Label
@@ -30,11 +32,6 @@ class PolicyOutcome:
 
 UNDEFINED = PolicyOutcome(State.UNDEFINED)
 FAILED = PolicyOutcome(State.FAILED)
-ONE = PolicyOutcome(State.SCORED, 1.0)
-ZERO = PolicyOutcome(State.SCORED, 0.0)
-NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)  # passes no threshold, not even 0
-ZERO_FLAGGED = PolicyOutcome(State.SCORED, 0.0, flagged=True)
-HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 
 
 @dataclass(frozen=True)
@@ -46,17 +43,17 @@ class CountMismatch:
     deduct: bool = False  # for each claim, 1 - weight for each verdict, and 1 for each missing one
 
 
-def _weights(*each: float) -> Mapping[Label, float]:
-    return MappingProxyType(dict(zip(Label, each, strict=True)))
-
-
 @dataclass(frozen=True)
 class Policy:
     """How verdicts become a score, and what happens without them."""
 
     name: str
     source: str
-    weights: Mapping[Label, float] = field(default_factory=lambda: _weights(1, 0, 0, 0))
+    weights: Mapping[Label, float] = field(
+        default_factory=lambda: MappingProxyType(
+            {**dict.fromkeys(Label, 0.0), Label.SUPPORTED: 1.0}
+        )
+    )
     threshold: float | None = None
     empty_response: PolicyOutcome = UNDEFINED
     no_claims: PolicyOutcome = UNDEFINED
@@ -90,80 +87,15 @@ class Policy:
         return rulings.get(cause, self.unanswered)
 
 
-STRICT = Policy("strict", "ragstone's own rule")  # only supported claims count; the default
-
-_ALL = (
-    STRICT,
-    Policy(
-        "expected",
-        "the expected share of supported claims, for judges with confidences",
-        probable=True,
-    ),
-    Policy(
-        "weighted",
-        "RagaliQ's plan for weighted scores; the range is -1 to 1",
-        _weights(1, 0.5, -1, 0),
-    ),
-    Policy(
-        "ragas",
-        "RAGAS: supported / returned, NaN if nothing was returned",
-        on_count_mismatch=CountMismatch(if_no_verdicts=UNDEFINED),
-    ),
-    Policy(
-        "deepeval",
-        "DeepEval and DeepEvalEx: every claim that is not contradicted is faithful",
-        _weights(1, 1, 0, 1),
-        threshold=0.5,
-        no_claims=ONE,
-        no_contexts=UNDEFINED,
-        on_count_mismatch=CountMismatch(if_no_verdicts=FAILED),
-        on_unreadable_label=Label.NOT_ENOUGH_INFO,
-    ),
-    Policy(
-        "ragaliq",
-        "RagaliQ's FaithfulnessEvaluator: a response without claims is vacuously faithful",
-        threshold=0.7,
-        empty_response=ONE,
-        no_claims=ONE,
-    ),
-    Policy(
-        "promptfoo-plan",
-        "the plans for RAGAS in promptfoo: every failure becomes a number",
-        threshold=0.5,
-        empty_response=NEVER,
-        no_claims=NEVER,
-        refused=ZERO_FLAGGED,
-        unanswered=HALF_FLAGGED,
-        unreadable=HALF_FLAGGED,
-        on_count_mismatch=CountMismatch(if_no_verdicts=HALF_FLAGGED, ignore_extra=True),
-        on_unreadable_label=Label.NOT_ENOUGH_INFO,
-    ),
-    Policy(
-        "promptfoo",
-        "promptfoo 0.121.20 without RAGAS mode, as observed",
-        threshold=0.0,
-        no_claims=ZERO,
-        no_contexts=UNDEFINED,
-        refused=ZERO_FLAGGED,
-        unanswered=ZERO_FLAGGED,
-        unreadable=ZERO_FLAGGED,
-        on_count_mismatch=CountMismatch(if_no_verdicts=ZERO_FLAGGED, deduct=True),
-        on_unreadable_label=Label.NOT_ENOUGH_INFO,
-    ),
+_READ = loads(Path(__file__).with_name("policies.toml").read_text(encoding="utf-8"))
+POLICIES: Mapping[str, Policy] = MappingProxyType(
+    TypeAdapter(dict[str, Policy]).validate_python(
+        {name: {"name": name, **about} for name, about in _READ["policies"].items()}
+    )
 )
-
-POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
-
-# preset -> its settings: a policy and the judge settings of its document
+STRICT = POLICIES["strict"]
 PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
-    {
-        "ragas": MappingProxyType({"policy": "ragas"}),
-        "deepeval": MappingProxyType(
-            {"policy": "deepeval", "verify": "truths", "include_reason": True}
-        ),
-        "ragaliq": MappingProxyType({"policy": "ragaliq", "verify": "each"}),
-        "promptfoo-plan": MappingProxyType({"policy": "promptfoo-plan", "batch_size": 5}),
-    }
+    {name: MappingProxyType(settings) for name, settings in _READ["presets"].items()}
 )
 
 

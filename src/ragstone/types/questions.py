@@ -4,6 +4,7 @@ import hashlib
 import json
 from abc import ABC
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
@@ -137,6 +138,9 @@ class DetectAbstention(Question[bool], kind="detect_abstention"):
     response: str
 
 
+BY_SPELLING = "compares spelling, not meaning, without an embedding_model"
+
+
 class TextSimilarity(
     Question[tuple[Cosine, ...]], kind="text_similarity", one_each=("others", "cosines")
 ):
@@ -193,6 +197,10 @@ class ExtractTruths(Question[tuple[str, ...]], kind="extract_truths"):
 
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[str, ...]]:
+        reply = super().reply(value, usage)
+        return replace(reply, value=reply.value[: self.limit])
 
 
 class Explain(Question[str], kind="explain"):

@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add, attrgetter
 from typing import TypeVar, overload
 
+from ragstone._internal.fields import NamesHint
 from ragstone.errors import Cause
 from ragstone.types.claim import DiagnosedClaim
 from ragstone.types.reply import Exchange, Failure, Usage
@@ -29,7 +30,7 @@ class TargetCall:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(NamesHint):
     """One sample: as loaded, then with the answers of the target, then with scores.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
-from ragstone._internal.fields import Figure, FrozenMap, FrozenModel, HighEnd, LowEnd
+from ragstone._internal.fields import Figure, FrozenMap, FrozenModel, HighEnd, LowEnd, NamesHint
 from ragstone.errors import Cause
 from ragstone.types.claim import JudgedClaim
 
@@ -27,7 +27,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Score(FrozenModel):
+class Score(NamesHint, FrozenModel):
     """The result of one metric for one sample.
 
     *scored* has a finite number. *undefined* means that the metric does not apply (see `reason`),
@@ -141,7 +141,7 @@ class Correction(FrozenModel):
     problem: str | None = None
 
 
-class Summary(FrozenModel):
+class Summary(NamesHint, FrozenModel):
     """The summary of the scores of one metric.
 
     Attributes:

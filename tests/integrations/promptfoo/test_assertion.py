@@ -176,6 +176,40 @@ def test_the_environment_turns_ragas_mode_on(monkeypatch: pytest.MonkeyPatch) ->
         called()
 
 
+def test_f11_max_retries_is_another_name_of_retries() -> None:
+    assert Settings.of({"max_retries": 0}).plan.retries == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("useRagas", "use the preset promptfoo-plan"),
+        ("grading", "use the preset promptfoo-plan"),
+        ("strictJson", "use strict_json: true"),
+    ],
+)
+def test_f11_keys_of_gradings_name_what_to_use(key: str, words: str) -> None:
+    with pytest.raises(UsageError, match=f"no setting of this assertion named '{key}'; {words}"):
+        Settings.of({key: True})
+
+
+async def test_s0_41_log_level_shows_prompts_and_replies(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch, capfd
+) -> None:
+    claims = {"claims": ["The Eiffel Tower is 330 metres tall."]}
+    verdicts = {"verdicts": [{"claim": 1, "label": "SUPPORTED", "reason": "It is said."}]}
+    messages = [{"message": {"content": json.dumps(each)}} for each in (claims, verdicts)]
+    faulty.script(CHAT, *(behave.reply({"choices": [message]}) for message in messages))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-that-nobody-may-see")
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+    config = {"model": "gpt-4o-mini", "base_url": f"{faulty.url}/v1", "cache": False}
+    await asyncio.to_thread(called, "It is 330 metres tall.", config=config)
+    err = capfd.readouterr().err
+    assert "It is said." in err
+    assert "It was completed in 1889." in err
+    assert "sk-a-key" not in err
+
+
 def test_it_starts_without_what_only_runs_and_pages_need() -> None:
     code = "import sys; import ragstone.integrations.promptfoo; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

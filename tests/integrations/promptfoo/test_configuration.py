@@ -471,6 +471,24 @@ def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: s
     )
 
 
+def test_f7_the_provider_text_is_an_llm_if_there_is_a_key(
+    read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grading = {"useRagas": True, "provider": "text", "strictJson": True}
+    config = asserting({**FAITHFUL, "grading": grading})
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    settings = read(**config).requirements.settings
+    assert (settings["judge"], settings["strict_json"]) == ("openai:gpt-4o-mini", True)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert "judge" not in read(**config).requirements.settings
+
+
+def test_s0_31_two_modes_in_one_file_are_refused_with_the_way_out(read) -> None:
+    on, off = ({**FAITHFUL, "grading": {"useRagas": value}} for value in (True, False))
+    with pytest.raises(InputError, match="set it in the top-level grading"):
+        read(**asserting(on, off))
+
+
 @each_case("provider", ["openai", "openai:chat", {"id": "openai:m", "config": {"apiKey": "sk-1"}}])
 def test_what_names_no_chat_model_or_has_a_key_is_refused(read, provider: object) -> None:
     with pytest.raises(UsageError, match="provider: must be provider:model") as refused:

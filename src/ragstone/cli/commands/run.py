@@ -35,7 +35,6 @@ from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import DEFAULT_API, ORIGIN, Plan
 
 if TYPE_CHECKING:
-    from ragstone.evaluation.recorder import StoreOptions
     from ragstone.store import RunInfo, Store
 
 GROUPS: Groups = {
@@ -176,16 +175,13 @@ def run_evaluation(given: Given) -> int:
             estimated = Evaluation.estimate(rows, plan=plan, explicit=explicit, on_notice=say)
         print_estimate(estimated, Console(highlight=False))
         return 0
-    with options.tracing_of(given["otel"]) as tracing:
-        storing: Options = {}
-        if not given["no_store"]:
-            storing = {"store": place or True, "fresh": given["fresh"]}
-            storing["transcript"] = not given["no_transcript"]
-            storing["compared"] = baseline is not None
-        elif given["fresh"] or given["no_transcript"]:
-            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
-        made: Options = {**storing, "explicit": explicit, "tracing": tracing}
-        return evaluated(tests or data, plan, outputs, baseline, **made)
+    made: Options = {"explicit": explicit, **options.tracing_options(given["otel"])}
+    if not given["no_store"]:
+        made |= {"store": place or True, "fresh": given["fresh"]}
+        made |= {"transcript": not given["no_transcript"], "compared": baseline is not None}
+    elif given["fresh"] or given["no_transcript"]:
+        raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
+    return evaluated(tests or data, plan, outputs, baseline, **made)
 
 
 def _baseline_of(given: Given, place: "str | Path | None") -> Baseline | None:
@@ -374,10 +370,10 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
             "does not contain; change to the folder where the run was started (its data set is in "
             f"{Path(path).absolute().parent})"
         )
-    storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
+    storing: Options = {"store": store, "resume": run_id, "retry_failed": retries}
+    storing |= options.tracing_options(given["otel"])
     labels = len(store.labels(run_id))
-    with options.tracing_of(given["otel"]) as tracing:
-        code = evaluated(path, plan, outputs, **storing, tracing=tracing)
+    code = evaluated(path, plan, outputs, **storing)
     if gone := labels - len(store.labels(run_id)):
         say(f"Note: deleted {count(gone, 'label')} of rows that changed; label them again")
     return code

@@ -8,11 +8,12 @@ from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
 
 from ragstone._internal.concurrency import run_sync
+from ragstone._internal.logs import logs
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
 from ragstone.datasets.responses import record_of
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
-from ragstone.evaluation.config_file import Config, model_names, read_config
+from ragstone.evaluation.config_file import OTHER_KEYS, Config, model_names, read_config
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import Metric, select
@@ -28,7 +29,8 @@ OWN = ("metric", "threshold", "model", "preset", "config")  # in a `config`, bes
 VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"  # in the environment: turns RAGAS mode on
 RAGAS = "promptfoo-plan"  # the preset, and policy, of RAGAS mode
 RETRIES = 1  # in RAGAS mode, unless `maxRetries` is set
-KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, "timeout", "retries", "columns")
+_OTHERS = ("timeout", "retries", "max_retries", "columns")
+KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, *_OTHERS)
 TYPES = ("python", "not-python")
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -48,7 +50,7 @@ class Settings:
         """
         if unknown := sorted(config.keys() - set(KEYS)):
             raise UnknownNameError("setting of this assertion", unknown[0], KEYS)
-        fields = {key: value for key, value in config.items() if key not in OWN}
+        fields = {OTHER_KEYS.get(key, key): it for key, it in config.items() if key not in OWN}
         if "model" in config:
             if "judge" in config:
                 raise UsageError("judge and model are the same setting; use one of them")
@@ -226,7 +228,8 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
             [row] = [row async for row in rows]
         return row
 
-    row = run_sync(scored)
+    with logs():  # promptfoo shows standard error
+        row = run_sync(scored)
     score = row.scores[str(settings.metric)]
     if score.fallback:
         raise JudgeFailedError(f"{name} was not judged; {score.value} was imputed: {score.reason}")

@@ -5,6 +5,7 @@ All else is refused, with the advice to run promptfoo and to evaluate its result
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +27,13 @@ from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation.config_file import Config
+from ragstone.evaluation.preflight import LLM, LLM_KEY
 from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_judge
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
-from ragstone.judges.llm.model import UNTRACED
 from ragstone.metrics import select
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
@@ -192,10 +193,10 @@ def _template(text: str) -> str:
 
 
 def _judge(provider: object) -> Mapping[str, object] | None:
-    """Return the fields of the plan that a grading provider sets; none if it is the default."""
+    """Return the fields of the plan that a grading provider sets; None for the default judge."""
     remember(provider)
-    if provider == "text":
-        return None
+    if provider == "text":  # promptfoo's LLM
+        return {"judge": LLM} if os.environ.get(LLM_KEY, "").strip() else None
     keys = provider if is_object(provider) else {"id": provider}
     config = keys.get("config", {})
     if not is_object(config) or keys.keys() - {"id", "config"} or config.keys() - CONFIG.keys():
@@ -425,11 +426,10 @@ def evaluate_tests(
     """Evaluate samples by a plan; under the policy `promptfoo`, claims are read as it does."""
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)
-        tracing = options.get("tracing", UNTRACED)
-        text = legacy_judge(plan, budget, tracing)
+        text = legacy_judge(plan, budget)
         text = CachedJudge(text, plan.reply_cache or REPLIES) if plan.cache else text
         asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
-        others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
+        others = make_judge(plan, asked=asked, budget=budget)
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         options |= {"plan": unlimited, "judge": judge}

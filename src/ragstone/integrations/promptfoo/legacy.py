@@ -14,12 +14,10 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.base import Judge
 from ragstone.judges.llm.judge import sentences_asked_for
 from ragstone.judges.llm.model import (
-    UNTRACED,
     Completion,
     Model,
     ModelPrompt,
     Price,
-    Tracing,
     paid_call,
     required_price,
 )
@@ -106,7 +104,7 @@ class LegacyJudge(Judge):
         return replace(reply, raw=completion.text)
 
 
-def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
+def legacy_judge(plan: Plan, budget: Budget) -> LegacyJudge:
     provider, name = legacy_model(plan)
     price = required_price(plan, plan.judge, provider.custom_url(plan.base_url))
     limits = Limits(
@@ -124,7 +122,7 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
         temperature=plan.temperature,
         base_url=plan.base_url,
     )
-    return LegacyJudge(tracing.model(model), max_tokens=plan.max_tokens, price=price, budget=budget)
+    return LegacyJudge(model, max_tokens=plan.max_tokens, price=price, budget=budget)
 
 
 def legacy_model(plan: Plan) -> tuple[Provider, str]:

@@ -1,4 +1,4 @@
-"""Model and Embedder, what their tokens cost, and the hooks that observe a run.
+"""Model and Embedder, and what their tokens cost.
 
 A model completes a prompt, an embedder makes vectors of texts; neither knows questions. Prices are
 those of the package genai-prices: nothing is looked up online.
@@ -6,23 +6,21 @@ those of the package genai-prices: nothing is looked up online.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
 from operator import mul
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.rate_limit import Budget, PaidCall
 from ragstone._internal.secrets import redact_known
 from ragstone._internal.text import public_url
 from ragstone.errors import UsageError
-from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.types.config import Manifest, Plan
+from ragstone.types.config import Plan
 from ragstone.types.reply import Usage
-from ragstone.types.row import Row
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -237,26 +235,3 @@ def required_price(plan: Plan, name: str, url: str | None) -> Price | None:
             f"the price of {name}{at} is unknown, so max_cost cannot be enforced; use max_calls"
         )
     return price
-
-
-RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]
-
-
-class Tracing:
-    """Wraps nothing; a subclass wraps the parts that it traces."""
-
-    def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
-        del manifest
-        return score
-
-    def judge(self, judge: Judge) -> Judge:
-        return judge
-
-    def model(self, model: Model) -> Model:
-        return model
-
-    def embedder(self, embedder: Embedder) -> Embedder:
-        return embedder
-
-
-UNTRACED = Tracing()
