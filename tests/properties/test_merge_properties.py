@@ -199,9 +199,8 @@ def test_counts_of_rankings_are_merged_in_any_order(
         patched.setattr(intervals, "LARGE", 4)
         patched.setattr(ranking_run, "BLOCK", size)
         expected = summary(rows.count_rows())
-        ranges = dict.fromkeys(METRICS, (0.0, 1.0))
         numbered = [
-            (n * size, each.count_rows(ranges=ranges)) for n, each in enumerate(rows.blocks())
+            (n * size, each.count_rows(summed=True)) for n, each in enumerate(rows.blocks())
         ]
         shuffled.shuffle(numbered)
         merged = RunSummaryBuilder(METRICS)

@@ -154,8 +154,7 @@ class ScoredQueries:
         self.ids = IdCheck()
         self._evaluation = evaluation
         self._judgments = evaluation.judgments
-        self._ranges = {str(each): (each.low, each.high) for each in evaluation.metrics}
-        self._names = [*self._ranges]
+        self._names = [str(each) for each in evaluation.metrics]
         self._depth = depth_of(evaluation.metrics)
         self._seen = np.zeros(len(self._judgments), dtype=np.bool_)
         self._places = GrowingArray(np.int64)
@@ -204,7 +203,7 @@ class ScoredQueries:
         if not self.rows:
             self._count()
             for block in rest.blocks():
-                self._counts.merge(block.count_rows(ranges=self._ranges))
+                self._counts.merge(block.count_rows(summed=True))
             return ranking_run.RankingSummary(self._counts, texts)
         self._values.add(rest.values)
         scored = self._block()
@@ -248,7 +247,7 @@ class ScoredQueries:
 
     def _count(self) -> None:
         block = self._block()
-        self._counts.merge(block.count_rows(ranges=self._ranges), after=self._counted)
+        self._counts.merge(block.count_rows(summed=True), after=self._counted)
         self._counted += len(block)
         self._values, self._failed = GrowingArray(np.float64), {}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
 from ragstone.results.stats import intervals
-from ragstone.results.stats.intervals import BINS, LARGE, Histogram
+from ragstone.results.stats.intervals import LARGE
 from ragstone.results.stats.sums import ExactSums, Latencies
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
@@ -141,7 +141,7 @@ class MetricSummaryBuilder:
         self._undefined = Reasons()
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
-        self._summed: tuple[ExactSums, NDArray[np.int64]] | None = None
+        self._summed: ExactSums | None = None
 
     @classmethod
     def of_values(
@@ -152,12 +152,12 @@ class MetricSummaryBuilder:
         ids: Sequence[str],
         undefined: Mapping[str, int],
         failed: Mapping[int, str],
-        summed: tuple[float, float] | None = None,
+        summed: bool = False,
     ) -> "MetricSummaryBuilder":
         """Count the numbers of many rows at once, whose states are indices of STATES.
 
-        `failed` has the places where the metric itself failed. With `summed`, the finite range of
-        the metric, more than LARGE values are summed instead of stored.
+        `failed` has the places where the metric itself failed. With `summed`, more than LARGE
+        values are summed instead of stored.
         """
         builder = cls()
         places = np.flatnonzero(states == SCORED)
@@ -175,13 +175,11 @@ class MetricSummaryBuilder:
             for one in lowest(sign * scored, N_WORST):
                 value, place = sign * float(scored[one]), int(places[one])
                 few.append(Placed(value, 0.0, place, ids[place]))
-        if summed is None:
-            builder.row_states = array("b", states.astype(np.int8).tobytes())
+        if summed:
+            builder._summed = ExactSums.of(scored)
         else:
-            bins = intervals.histogram(scored, low=summed[0], high=summed[1])
-            counted = np.array(bins["counts"] if bins else [0] * BINS, dtype=np.int64)
-            builder._summed = ExactSums.of(scored), counted
-        if summed is None or scored.size <= LARGE:
+            builder.row_states = array("b", states.astype(np.int8).tobytes())
+        if not summed or scored.size <= LARGE:
             builder.values = array("d", scored.tobytes())
         return builder
 
@@ -251,15 +249,14 @@ class MetricSummaryBuilder:
     def merge(self, other: "MetricSummaryBuilder", *, after: int = 0) -> None:
         """Add what another counted, of other rows, whose places are counted from `after`."""
         if self._summed and other._summed:
-            (sums, bins), (more_sums, more_bins) = self._summed, other._summed
-            self._summed = sums + more_sums, bins + more_bins
+            self._summed += other._summed
         elif not self.states:
             self._summed = other._summed
         for name in _ADDED:
             total = getattr(self, name)
             total += getattr(other, name)
             setattr(self, name, total)
-        if self._summed and self._summed[0].n > LARGE:
+        if self._summed and self._summed.n > LARGE:
             del self.values[:]
         self._undefined.merge(other._undefined)
         for cause, first in other.failed.items():
@@ -293,12 +290,6 @@ class MetricSummaryBuilder:
     def details(self) -> tuple[str, ...]:
         return tuple(sorted(self._details, key=self._details.__getitem__))
 
-    def histogram(self, low: float, high: float) -> Histogram | None:
-        if self._summed is None or not self._summed[0].n:
-            return intervals.histogram(self.values, low=low, high=high)
-        edges: list[float] = np.histogram_bin_edges([], BINS, (low, high)).tolist()
-        return Histogram(edges=edges, counts=self._summed[1].tolist())
-
     def summary(
         self,
         extra: Detail = NOTHING,
@@ -307,7 +298,7 @@ class MetricSummaryBuilder:
         high: float = 1.0,
         groups: NDArray[np.int64] | None = None,
     ) -> Summary:
-        sums = self._summed[0] if self._summed else ExactSums.of(self.values)
+        sums = self._summed or ExactSums.of(self.values)
         clusters = self.scored_groups(groups)
         many = clusters is None and sums.n > LARGE
         return Summary(

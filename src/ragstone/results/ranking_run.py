@@ -70,10 +70,8 @@ class RankingRows(LazyRows):
             for name in self.metrics
         }
 
-    def count_rows(
-        self, *, ranges: Mapping[str, tuple[float, float]] | None = None
-    ) -> RunSummaryBuilder:
-        """Count the rows; with the finite `ranges` of the metrics, values are only summed."""
+    def count_rows(self, *, summed: bool = False) -> RunSummaryBuilder:
+        """Count the rows; values may be `summed` only."""
         counts = RunSummaryBuilder(self.metrics)
         counts.rows = len(self)
         numbers: list[int] = np.bincount(self.why, minlength=UNRANKED + 1).tolist()
@@ -84,7 +82,7 @@ class RankingRows(LazyRows):
                 ids=self.ids,
                 undefined=undefined,
                 failed=self.failures(name),
-                summed=ranges[name] if ranges else None,
+                summed=summed,
             )
             for name in self.metrics
         }

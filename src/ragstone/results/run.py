@@ -330,7 +330,6 @@ class Run(NamesHint):
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
             "threshold": counts.threshold,
-            "histogram": counts.histogram(info.low, info.high),
             "claims": {label.value: number for label, number in sorted(counts.labels.items())},
             "reasons": dict(counts.undefined.most_common(REASONS)),
             "failures": [

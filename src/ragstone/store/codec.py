@@ -206,7 +206,7 @@ class RowIndexSet(Collection[int]):
         return (place for place, flag in enumerate(self._flags) if flag)
 
 
-COUNTS_VERSION = f"{version('ragstone')}+5"
+COUNTS_VERSION = f"{version('ragstone')}+6"
 """Other versions may count otherwise. Increase the number when a counted class changes."""
 
 _OBJECTS: Mapping[str, type] = {

@@ -14,7 +14,6 @@ from ragstone.reports.html.charts import (
     Point,
     forest,
     gauge,
-    histogram,
     lines,
     spark,
 )
@@ -44,27 +43,6 @@ def read(chart: str | None) -> Drawn:
     assert chart
     svg = ElementTree.fromstring(chart)
     return Drawn(svg, svg.findtext("title") or "", svg.findtext("desc") or "")
-
-
-def test_the_most_frequent_scores_have_the_tallest_bar_and_none_has_none() -> None:
-    plot = read(histogram({"edges": EDGES, "counts": [2, 0, 0, 4]}, 0.75))
-    assert plot.numbers("bar", "height") == [HEIGHT / 2, HEIGHT]
-    assert plot.numbers("bar", "y") == [HEIGHT / 2, 0]
-    assert plot.numbers("mean", "x1") == [WIDTH * 0.75]
-    assert plot.svg.get("role") == "img"
-    assert plot.words == "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500."
-
-
-def test_a_single_score_among_thousands_can_be_seen() -> None:
-    plot = histogram({"edges": EDGES, "counts": [1, 0, 0, 99_999]}, 1.0)
-    assert min(read(plot).numbers("bar", "height")) >= 1
-
-
-def test_bars_lie_beside_one_another_within_the_box() -> None:
-    plot = read(histogram({"edges": EDGES, "counts": [1, 1, 1, 1]}, 0.5))
-    starts, widths = plot.numbers("bar", "x"), plot.numbers("bar", "width")
-    for start, width, after in zip(starts, widths, [*starts[1:], WIDTH], strict=True):
-        assert start + width <= after
 
 
 def test_a_spark_ends_at_the_last_value_and_one_value_has_none() -> None:

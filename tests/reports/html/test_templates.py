@@ -12,7 +12,6 @@ from ragstone.reports.html.page import (
     STYLES,
     curves,
     figure,
-    histograms,
     level,
     minus,
     page_context,
@@ -181,9 +180,7 @@ def test_a_metric_that_cannot_reach_its_maximum_has_no_colour() -> None:
     assert level(0.2, run, "hit@5") == "level-1"
 
 
-def test_metrics_at_several_ranks_have_a_curve_and_two_values_no_histogram(
-    make_run: Callable[..., Run],
-) -> None:
+def test_metrics_at_several_ranks_have_a_curve() -> None:
     names = (
         "hit@1",
         "hit@10",
@@ -196,9 +193,3 @@ def test_metrics_at_several_ranks_have_a_curve_and_two_values_no_histogram(
     found = dict(curves(run))
     assert list(found) == ["hit", "ndcg,gain=exponential"]
     assert "<desc>1: 1.0000 (" in found["hit"]
-    assert dict(histograms(run)) == {}
-    rows = [
-        replace(make_run().rows[0], index=n, scores={"f1@5": Score.scored(n / 4)})
-        for n in (0, 1, 3)
-    ]
-    assert list(dict(histograms(make_run(rows, names=["f1@5"])))) == ["f1@5"]

@@ -6,16 +6,14 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from ragstone._internal.text import count, one_line, strip_controls
+from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.format import decimal, interval, signed
 from ragstone.results.paired import Finding, MetricChange
-from ragstone.results.stats import intervals
 
-WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
+WIDTH, HEIGHT = 240.0, 56.0  # the size of a chart
 GAUGE = 72.0  # the width of a gauge
 MAX_NAME = 60  # characters of the name of a metric in a title
 COLORS = 6  # of the curves in a chart
-_GAP, _MIN_HEIGHT = 2.0, 1.5  # of bars
 
 Ends = Sequence[float | None]  # the ends of a range; None or infinite where it is open
 
@@ -78,25 +76,6 @@ def gauge(
         start, end = (position(each, low, high, GAUGE) for each in interval)
         svg.add("line", "whisker", x1=start, x2=end, y1=4, y2=4)
     return svg.finish()
-
-
-def histogram(counted: intervals.Histogram, mean: float) -> Markup:
-    edges, counts = counted["edges"], counted["counts"]
-    low, high = edges[0], edges[-1]
-    svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
-    for start, end, number in zip(edges, edges[1:], counts, strict=False):
-        if number:
-            left, right = (position(each, low, high, WIDTH) for each in (start, end))
-            height = max(_MIN_HEIGHT, number / max(counts) * HEIGHT)
-            figures.append(f"{start:g} to {end:g}: {count(number, 'score')}")
-            x, width = left + _GAP / 2, max(right - left - _GAP, 1.0)
-            svg.add("rect", "bar", figures[-1], x=x, y=HEIGHT - height, width=width, height=height)
-    svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
-    x = position(mean, low, high, WIDTH)
-    svg.add("line", "mean", x1=x, x2=x, y1=0, y2=63)
-    svg.write(f"{low:g}", 0, 72)
-    svg.write(f"{high:g}", WIDTH, 72, "end")
-    return svg.finish("Distribution of scores", f"{'; '.join(figures)}. Mean {decimal(mean)}.")
 
 
 class Forest(NamedTuple):

@@ -99,7 +99,7 @@ def _environment() -> Environment:
     filters = by_cutoff, count, figure, formats.decimal, level, minus, view.changed_settings
     cast("dict[str, object]", environment.filters).update({each.__name__: each for each in filters})
     cast("dict[str, object]", environment.globals).update(
-        {each.__name__: each for each in (charts.gauge, curves, histograms, metric_notes, scale)},
+        {each.__name__: each for each in (charts.gauge, curves, metric_notes, scale)},
         view=view,
         LABELS=formats.LABELS,
         OUTCOMES=OUTCOMES,
@@ -173,14 +173,6 @@ def curves(*runs: Run) -> Iterator[tuple[str, Markup]]:
         if all(len(points) > 1 for points in found.values()):
             ends = runs[0].metrics[next(iter(names.values()))].range
             yield base, charts.lines(found, ends, title=f"{base} by k")
-
-
-def histograms(run: Run) -> Iterator[tuple[str, Markup]]:
-    """Yield a chart of the scores of each metric that has more than two different ones."""
-    for name, info in run.metrics.items():
-        counted, mean = run.counts.scores[name].histogram(*info.range), run.summary()[name].mean
-        if counted and mean is not None and sum(map(bool, counted["counts"])) > 2:
-            yield name, charts.histogram(counted, mean)
 
 
 def sample_summary(row: Row, cell: Cell | None = None) -> dict[str, object]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from statistics import NormalDist
-from typing import NamedTuple, Self, TypedDict
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ LARGE = 500  # for more groups, resampling is as good as its analytic form, whic
 FEW = 10  # fewer values (or clusters) are too few to resample
 FEW_OFF_THE_END = 3  # values off an end of the range: fewer hardly show how values vary
 FEW_TRIALS = 30  # for fewer, conservative for proportions; else exact on average (record 0029)
-BINS = 10
 NORMAL = NormalDist()
 TINY, EPSILON = 1e-300, sys.float_info.epsilon
 MANY = 1000  # degrees of freedom above which Student's t is computed from the normal distribution
@@ -335,30 +334,6 @@ def bounds(
     if not missing:  # infinity times 0 is not a number
         return total / n, total / n
     return (total + missing * low) / n, (total + missing * high) / n
-
-
-class Histogram(TypedDict):
-    edges: list[float]  # BINS + 1, rising
-    counts: list[int]
-
-
-def histogram(
-    values: Sequence[float] | Numbers, *, low: float = 0.0, high: float = 1.0
-) -> Histogram | None:
-    """Return how many values lie in each tenth of the range low to high; None without values.
-
-    An infinite range is narrowed to the values, and a range is widened to values outside it.
-    """
-    if not len(values):
-        return None
-    data = np.asarray(values, dtype=np.float64)
-    least, most = float(data.min()), float(data.max())
-    start = min(low, least) if math.isfinite(low) else least
-    end = max(high, most) if math.isfinite(high) else most
-    if start == end:
-        end = start + 1.0
-    counts, edges = np.histogram(data, BINS, (start, end))
-    return Histogram(edges=edges.tolist(), counts=counts.tolist())
 
 
 # Distributions: Student's t and beta. Scipy would be a large dependency for these two.
