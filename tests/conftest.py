@@ -339,6 +339,12 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_known", {})
 
 
+@pytest.fixture(autouse=True)
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow config files to load plugins; tests/cli/test_trust.py tests what they need for it."""
+    monkeypatch.setenv("RAGSTONE_TRUST", "1")
+
+
 Fork = Callable[..., dict[str, Any]]
 
 

@@ -79,9 +79,11 @@ ASK = ("--ask", 'Wie lange hält der "Filter"?')
 
 
 def test_one_question_is_asked_and_its_reply_described(
-    ragstone: Command, german_api: str, monkeypatch: pytest.MonkeyPatch
+    ragstone: Command, german_api: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MANDANT", "acme")
+    monkeypatch.delenv("RAGSTONE_TRUST")  # `init` trusts what it wrote
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     header = ("--header", "X-Mandant=${MANDANT}")
     made = ragstone("init", "--target", german_api, *ASK, *header, "--body", BODY)
     assert made.code == 0, made.err

@@ -188,7 +188,7 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     said = ragstone("--json", "-", "--no-export")
     assert said.code == 0, said.err
     assert said.err.splitlines()[:2] == [
-        "Settings from ragstone.yaml. It uses plugin.py.",
+        "Settings from ragstone.yaml.",
         "imported",
     ]
     summary = json.loads(said.out)
@@ -403,7 +403,7 @@ def test_a_place_with_a_password_is_told_without_it(
     config_file(tmp_path, "store: ${PG}\n")
     said = run()
     assert said.code == 2
-    assert "It uses postgresql://127.0.0.1:9/runs." in said.err
+    assert "Is the server running" in said.err
     assert "secret" not in said.err + said.out
 
 

@@ -360,3 +360,21 @@ def test_in_github_actions_the_job_is_told(
     assert "::stop-commands::" in said.out
     assert "::error" in said.out
     assert "mrr@5" in (files / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("end", ["\v", "\f", "\u2028", "\u2029", "\x85", "\x1c", ""])
+@pytest.mark.parametrize("file", ["run.txt", "qrels.txt"])
+def test_lines_that_do_not_end_with_line_feeds_are_refused(
+    end: str, file: str, ragstone: Command, tmp_path: Path
+) -> None:
+    lines = {
+        "run.txt": ["q1 Q0 d2 1 2.0 x", "q1 Q0 d1 2 1.0 x", "q2 Q0 d1 1 1.0 x"],
+        "qrels.txt": ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d1 1"],
+    }
+    for name, each in lines.items():
+        first, *rest = each
+        joined = first + (end if name == file else "\n") + "\n".join(rest)
+        (tmp_path / name).write_text(joined, encoding="utf-8")
+    said = ragstone("rank", "--qrels", "qrels.txt", "--ranking", "run.txt", "-m", "mrr")
+    assert said.code == 2
+    assert f"{file}: " in said.err

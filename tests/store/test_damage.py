@@ -14,6 +14,7 @@ from ragstone.store import (
     StoreError,
     delete,
     export,
+    find_run,
     resume,
     save_ranking,
     tag,
@@ -232,3 +233,18 @@ async def test_a_damaged_column_that_no_result_needs_hides_no_run(
     assert damage.keys() == {"r1", "whole"}
     assert damage["whole"] is None
     assert (damage["r1"] is not None) is (column == "checksum")
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_times_that_no_calendar_shows_are_damage(time: str, finished: Store) -> None:
+    query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
+    with pytest.raises(StoreError, match="is out of range"):
+        finished.info("r1")
+
+
+async def test_an_id_of_bytes_is_damage(finished: Store) -> None:
+    if "://" in finished.name:
+        pytest.skip("PostgreSQL checks types")
+    query(finished, "UPDATE runs SET id = x'ff00' WHERE id = 'whole'")
+    with pytest.raises(RunNotFoundError):
+        finished.info(find_run(finished, "last"))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import docx
 import pytest
+from pypdf import PdfWriter
+from pypdf.generic import NameObject, StreamObject
 from tests.testsets.test_documents import check_places, pdf
 
 from ragstone.errors import InputError
@@ -124,3 +126,40 @@ def test_links_that_form_a_loop_are_not_followed(tmp_path: Path) -> None:
         read_documents(tmp_path)
     (tmp_path / "loop.md").unlink()
     assert [*read_documents(tmp_path).documents] == ["a.md"]
+
+
+def docx_of(body: str) -> bytes:
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    return bomb(f'<w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>'.encode())
+
+
+def test_a_cell_that_spans_millions_is_one_cell(tmp_path: Path) -> None:
+    span = '<w:tcPr><w:gridSpan w:val="2000000000"/></w:tcPr>'
+    cell = f"<w:tc>{span}<w:p><w:r><w:t>It is red.</w:t></w:r></w:p></w:tc>"
+    (tmp_path / "a.docx").write_bytes(docx_of(f"<w:tbl><w:tr>{cell}</w:tr></w:tbl>"))
+    assert read_documents(tmp_path).chunks[0].text == "| It is red. |\n| --- |"
+
+
+def test_documents_of_many_paragraphs_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(docx_of("<w:p/>" * 100_001))
+    with pytest.raises(InputError, match="more than 100,000 paragraphs; split it"):
+        read_documents(tmp_path)
+
+
+def test_text_of_gigabytes_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(3 * 2**30)
+    with pytest.raises(InputError, match="more than 20 MiB; split it"):
+        read_documents(tmp_path)
+
+
+def test_pages_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
+    writer = PdfWriter()
+    stream = StreamObject()
+    stream.set_data(b"BT (It is red.) Tj ET " * 50_000)
+    shared = writer._add_object(stream.flate_encode())  # pyright: ignore[reportPrivateUsage]
+    for _ in range(30):
+        writer.add_blank_page(100, 100)[NameObject("/Contents")] = shared
+    writer.write(tmp_path / "a.pdf")
+    with pytest.raises(InputError, match="its pages unpack to far more than its size"):
+        read_documents(tmp_path)

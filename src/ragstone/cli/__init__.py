@@ -121,6 +121,9 @@ class _Commands(click.Group):
         module = load(f"cli.commands.{'run' if in_run else cmd_name}")
         found: object = getattr(module, cmd_name if in_run else "command")
         assert isinstance(found, click.Command)
+        for each in found.commands.values() if isinstance(found, click.Group) else [found]:
+            if (trust := load("cli.options").TRUST) not in each.params:
+                each.params.append(trust)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

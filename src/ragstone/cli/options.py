@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -15,9 +17,10 @@ from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
 from ragstone._internal.fields import no_constant, split_threshold
-from ragstone._internal.text import public_url
+from ragstone._internal.secrets import VARIABLE
+from ragstone._internal.text import public_url, quoted
 from ragstone.cli import load, say
-from ragstone.errors import InputError, Problem, UsageError
+from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation import config_file
 from ragstone.evaluation.config_file import FILE, Config
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
@@ -331,6 +334,8 @@ def store_here() -> str | None:
         if isinstance(entry, Problem) or entry.key != "store":
             continue
         try:
+            if re.search(r"://|\$\{", str(entry.written)):  # a password may be sent
+                require_trust(FILE, config_file.read_config(FILE))
             return entry.value if isinstance(entry.value, str) else None
         except ValueError as error:
             problem = Problem(f"{entry}: {error}", row=entry.row, unit="line")
@@ -393,6 +398,21 @@ def store_option(default: Callable[[], str | None] | None = None) -> click.Optio
 
 
 STORE = store_option(store_here)
+
+
+def _keep_trust(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta["trust"] = value
+
+
+TRUST = option(
+    "--trust",
+    "Let the config file run code, and send keys and variables; remembered.",
+    common=False,
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_keep_trust,
+)
 
 
 def json_file(what: str) -> click.Option:
@@ -486,13 +506,8 @@ def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
     config = config_file.read_config(path or FILE)
-    places = config.store, config.settings.get("reply_cache")
-    servers = (place for place in places if "://" in str(place))
-    # with the first two, a config file can run code or redirect a key, so they are printed
-    named = (*map(config.settings.get, ("target", "base_url")), *servers)
-    references = [*config.plugins, *map(str, filter(None, named))]
-    more = f" It uses {', '.join(map(public_url, references))}." if references else ""
-    say(f"Settings from {path or FILE}.{more}")
+    require_trust(path or FILE, config)
+    say(f"Settings from {path or FILE}.")
     return config
 
 
@@ -520,3 +535,72 @@ def plan_of(given: Given, config: Config) -> Plan:
 
 def tracing_options(otel: bool) -> "Options":
     return {"tracing": load("integrations.opentelemetry").tracing_of_program()} if otel else {}
+
+
+# Consent: each command reads the config file of its folder, which may come from somebody else.
+
+
+def require_trust(path: Path, config: Config) -> None:
+    """Ask for consent to what a config file does, once for its contents; else a UsageError."""
+    effects, files = _effects(path, config)
+    allowed = os.environ.get("RAGSTONE_TRUST", "").strip().lower() in ("1", "true", "yes", "on")
+    if not effects or allowed or _digest(files) in _trusted()[1]:
+        return
+    needs = f"{quoted(str(path.absolute()))} needs your consent, because it would"
+    what = "\n  ".join([needs, *effects])
+    consent = click.get_current_context().meta.get("trust")
+    if not consent and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI"):
+        say(what)
+        consent = click.confirm("Trust this file and those that it names?", err=True)
+    if not consent:
+        fix = "If you trust it, allow this with --trust, or RAGSTONE_TRUST=1 in CI"
+        raise UsageError(f"{what}\n{fix}")
+    remember_trust(path, config)
+
+
+def remember_trust(path: Path, config: Config) -> None:
+    (effects, files), (file, known) = _effects(path, config), _trusted()
+    with suppress(OSError):  # it is needed again, if the home cannot be written
+        if effects:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join([*known, _digest(files)]), encoding="ascii")
+
+
+def _effects(path: Path, config: Config) -> tuple[Sequence[str], Sequence[Path]]:
+    """Return what a config file would do that needs consent, and the files that decide it."""
+    target, url = (str(config.settings.get(name) or "") for name in ("target", "base_url"))
+    code = [name for name in config.plugins if not name.lower().endswith((".yaml", ".yml"))]
+    variables, files = {path: config.variables}, [path]
+    if target.lower().endswith((".yaml", ".yml", ".json")):
+        files.append(Path(target))
+        with suppress(RagstoneError):  # what cannot be read is not sent
+            yaml = load("_internal.yaml")
+            value = yaml.load_yaml(yaml.read_settings_file(files[-1]), target)[1]
+            variables[files[-1]] = tuple(VARIABLE.findall(repr(value)))
+    elif target and not target.lower().startswith(("http://", "https://")):
+        code.append(target.rpartition(":")[0] or target)
+    for name in code:
+        module = Path(name if name.endswith(".py") else name.replace(".", "/"))
+        files += [module, module.with_suffix(".py"), module / "__init__.py"]
+    effects = [f"run the code of {quoted(name)}" for name in code]
+    for file, names in variables.items():
+        if names:
+            listed = quoted(", ".join(sorted({*names})))
+            effects.append(f"use environment variables in {file.name}: {listed}")
+    if url:
+        effects.append(f"send the key of the judge's provider to {quoted(public_url(url))}")
+    if config.store and "://" in config.store:
+        effects.append(f"send a database's password to {quoted(public_url(config.store))}")
+    return effects, files
+
+
+def _digest(files: Sequence[Path]) -> str:
+    contents = [file.read_bytes() if file.is_file() else b"" for file in files]
+    return sha256(b"".join(sha256(each).digest() for each in contents)).hexdigest()
+
+
+def _trusted() -> tuple[Path, Sequence[str]]:
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    state = state if state.is_absolute() else Path("~/.local/state").expanduser()
+    file = state / "ragstone" / "trusted"
+    return file, file.read_text(encoding="ascii").split() if file.is_file() else ()

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ragstone._internal.fields import metric_name
 from ragstone._internal.files import write_text
 from ragstone._internal.plugins import FILES
+from ragstone._internal.secrets import VARIABLE
 from ragstone._internal.text import describe_fault
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest, other_name
 from ragstone.judges.spec import split_names
@@ -43,6 +44,7 @@ class Config:
     data: str | None = None
     plugins: tuple[str, ...] = ()
     store: str | None = None
+    variables: tuple[str, ...] = ()  # of the environment, in any of the settings
 
     def plan(
         self, options: Mapping[str, object] = _NOTHING, *, preset_name: str | None = None
@@ -126,9 +128,11 @@ def read_config(path: str | Path) -> Config:
         raise InputError(str(path), problems)
     gates: tuple[Gate, ...] = tuple(gate for name in FLAGS for gate in values.get(name, ()))
     settings = {name: value for name, value in values.items() if name in Plan.model_fields}
+    written = [entry.written for entry in firsts.values()]
     return Config(
         settings=MappingProxyType(settings | ({"gates": gates} if gates else {})),
         plugins=values.get("plugin", ()),
+        variables=tuple(VARIABLE.findall(repr([written, values.get("judge_body")]))),
         **{name: values.get(name) for name in ("preset", "data", "store")},
     )
 

@@ -219,16 +219,10 @@ def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
 
 
 async def run_judge_test(
-    judge: Judge,
-    samples: Iterable[Sample],
-    *,
-    n: int,
-    data: str,
-    version: str,
-    concurrency: int = 8,
+    judge: Judge, samples: Iterable[Sample], *, n: int, data: str, version: str
 ) -> JudgeTest:
     runner = JudgeTestRunner(judge, select_cases(samples, n))
-    await runner.run(concurrency=concurrency)
+    await runner.run()
     return runner.result(data=data, version=version)
 
 
@@ -248,7 +242,7 @@ class JudgeTestRunner:
     async def run(
         self,
         *,
-        concurrency: int,
+        concurrency: int = 8,
         spent: Callable[[], str | None] = lambda: None,
         on_case: Callable[[int, int], None] | None = None,
     ) -> None:

@@ -112,8 +112,7 @@ def status(run: Run) -> Line | None:
         return Line(f"? {len(undecided):,} of {of} undecided: {'; '.join(undecided)}", Tone.WARNING)
     if run.stopped:
         return Line(f"? {run.stopped}: some answers are missing", Tone.WARNING)
-    shown = f": {'; '.join(map(str, gates))}" if len(gates) < 3 else ""
-    return Line(f"✓ {of} passed{shown}", Tone.GOOD) if gates else None
+    return Line(f"✓ {of} passed: {'; '.join(map(str, gates))}", Tone.GOOD) if gates else None
 
 
 def headline(run: Run) -> list[Line]:

@@ -326,7 +326,7 @@ class _LabelViews:
             item = Item(*map(int, asked["item"])) if asked.get("item") else None
             action = asked["do"]
             value = _VALUES[asked["value"]] if action == "answer" else None
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
             raise HTTPException(400, "This request is not valid.") from None
         async with self._lock:  # the session is not safe for several threads
             return json_response(await run_in_threadpool(self._act, action, item, value))

@@ -105,7 +105,8 @@ def from_text(adapter: TypeAdapter[T], text: str) -> T:
 def column(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+    # SQLite does not check types: an id in a damaged store may be bytes
+    return str(text).replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def checksum(*values: object) -> int:

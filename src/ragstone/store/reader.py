@@ -124,8 +124,8 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
         )
         return RunInfo(
             id=run_id,
-            started_at=datetime.fromisoformat(line["started_at"]),
-            finished_at=datetime.fromisoformat(end) if end else None,
+            started_at=_time(line["started_at"]),
+            finished_at=_time(end) if end else None,
             tag=line["tag"],
             fingerprint=line["fingerprint"],
             manifest=manifest,
@@ -142,6 +142,13 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
         if damage:
             raise DamagedRunError(damage, run_id) from error
         raise _unreadable(f"run {run_id}", error) from error
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if not 1900 < time.year < 9999:  # it could not be shown in all time zones
+        raise ValueError(f"the year of {text} is out of range")
+    return time
 
 
 def _unreadable(what: str, error: Exception, *, wrote: str = "it") -> StoreError:

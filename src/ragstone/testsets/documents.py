@@ -38,6 +38,8 @@ from ragstone.judges.offline.words import split_forms, stems
 
 CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
 LONGEST_PIECE = 8  # characters of a sentence, per word of a chunk, from which the sentence is cut
+LARGEST = 20 * 2**20  # bytes of a document as text, or of the unpacked pages of a small PDF
+MOST_PARAGRAPHS = 100_000  # of a docx, also in its cells
 CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")  # files whose rows are chunks
 ID_NAMES = ("id", "_id", "chunk_id", "doc_id", "docid", "point_id")
 TEXT_NAMES = ("text", "content", "contents", "page_content", "chunk")
@@ -183,6 +185,8 @@ def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], 
     file = File.at(path)
     if file.suffix in CHUNK_FILES:
         return _chunk_rows(file)
+    if path.stat().st_size > LARGEST and file.suffix not in (".pdf", ".docx"):
+        raise file.refused(f"it has more than {LARGEST >> 20} MiB", "split it")
     try:
         text = READERS[file.suffix](file) if file.content.strip() else ""
     except UsageError:
@@ -324,7 +328,12 @@ def _pdf(file: File) -> str:
     try:
         reader = PdfReader(BytesIO(file.content))
         locked = reader.is_encrypted and not reader.decrypt("")
-        pages = [] if locked else [page.extract_text() for page in reader.pages]
+        read = [] if locked else list(reader.pages)
+        streams = [page.get_contents() for page in read]
+        size = sum(len(each.get_data()) for each in streams if each is not None)
+        if size > max(LARGEST, 100 * len(file.content)):
+            raise file.refused("its pages unpack to far more than its size", "save it as text")
+        pages = [page.extract_text() for page in read]
     except (DependencyError, FileNotDecryptedError):
         locked, pages = True, []
     finally:
@@ -336,7 +345,7 @@ def _pdf(file: File) -> str:
 
 def _docx(file: File) -> str:
     import docx
-    from docx.table import Table
+    from docx.oxml.table import CT_Tbl
 
     if file.content.startswith(OLE):
         raise file.refused("this is an old .doc, or encrypted", "save it as .docx, unprotected")
@@ -344,18 +353,25 @@ def _docx(file: File) -> str:
         raise file.refused("this is not a Word document", "save it as .docx")
     parts: list[str] = []
     Archive(file)  # refuses what unpacks to too much
-    for block in docx.Document(BytesIO(file.content)).iter_inner_content():
-        if isinstance(block, Table):
-            rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in block.rows]
+    document = docx.Document(BytesIO(file.content))
+    body, styles = document.element.body, {each.style_id: each.name for each in document.styles}
+    if body.xpath("count(.//w:p)") > MOST_PARAGRAPHS:
+        raise file.refused(f"it has more than {MOST_PARAGRAPHS:,} paragraphs", "split it")
+    for block in body.inner_content_elements:
+        if isinstance(block, CT_Tbl):  # its cells as written: one may claim to span millions
+            rows = [
+                [" ".join(" ".join(p.text for p in cell.p_lst).split()) for cell in row.tc_lst]
+                for row in block.tr_lst
+            ]
             lines = [f"| {' | '.join(cells)} |" for cells in rows if any(cells)]
             if lines:
-                lines.insert(1, "|" + " --- |" * len(rows[0]))
+                lines.insert(1, "|" + " --- |" * max(map(len, rows)))
             parts.append("\n".join(lines))
         else:
-            style = block.style.name if block.style is not None else None
-            level = (style or "").removeprefix("Heading ")
+            style = styles.get(cast("str", block.style)) or ""
+            level = style.removeprefix("Heading ")
             mark = "#" * int(level) + " " if level in tuple("123456") else ""
-            parts.append(("# " if style == "Title" else mark) + block.text)
+            parts.append(("# " if style == "Title" else mark) + cast("str", block.text))
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 

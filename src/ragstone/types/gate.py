@@ -66,9 +66,8 @@ class Gate(FrozenModel):
             return ""
         if self._reached(found.mean) is self._reached(value):
             return ""
-        ends = "{:.2f} to {:.2f}".format(*found.interval)
-        corrected = f"corrected with labels it is {found.mean:.2f} ({ends})"
-        return f"the judge's mean is {value:.2f}, but {corrected}"
+        corrected = "{:.2f} ({:.2f} to {:.2f})".format(found.mean, *found.interval)
+        return f"the judge's mean is {value:.2f}, but corrected with labels it is {corrected}"
 
     def _result(self, **given: Any) -> "GateResult":
         return GateResult(**dict(self), **given)

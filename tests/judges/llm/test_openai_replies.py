@@ -146,6 +146,8 @@ async def test_odd_usage_does_not_cost_a_good_reply(faulty, behave, model, usage
     [
         *((reason, False, False) for reason in (None, "", "stop", "STOP", "end_turn", "eos_token")),
         *((reason, True, False) for reason in ("length", "max_tokens", "MAX_TOKENS", "error")),
+        *((reason, True, False) for reason in ("FINISH_REASON_MAX_TOKENS", "stop_length")),
+        *((reason, True, False) for reason in ("finish_error", "complete_by_limit")),
         *((reason, True, False) for reason in ("model_length", "cancelled", "a new reason")),
         *((reason, False, True) for reason in ("content_filter", "SAFETY", "PROHIBITED_CONTENT")),
     ],

@@ -1,10 +1,13 @@
 from typing import cast
 
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from ragstone.reports.viewer import RequestGuard
+from ragstone.evaluation.labelling import LabelSession
+from ragstone.reports.viewer import RequestGuard, _LabelViews  # pyright: ignore[reportPrivateUsage]
 
 PAGES = ("/", "/runs/run-a", "/healthz", "/assets/page.css", "/nowhere.json")
 
@@ -95,3 +98,14 @@ async def test_the_port_of_http_need_not_be_said() -> None:
         }
         await RequestGuard(page, 80)(scope, cast("Receive", None), send)
         assert sent[0]["status"] == status
+
+
+async def test_deep_json_to_the_label_page_is_a_bad_request() -> None:
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"[" * 200_000}
+
+    head = (b"x-ragstone-token", b"t")
+    request = Request({"type": "http", "method": "POST", "headers": [head]}, receive)
+    views = _LabelViews(cast("LabelSession", None), "t")
+    with pytest.raises(HTTPException, match="not valid"):
+        await views.answer(request)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ragstone._internal.concurrency import BackgroundLoop
-from ragstone.cli import options
+from ragstone.cli import options, say
 from ragstone.cli.commands.run import evaluated
 from ragstone.cli.options import Given, option
 from ragstone.cli.output import outputs_of
@@ -17,11 +17,6 @@ from ragstone.demo.server import Service, Variant, make_service, running, serve
 from ragstone.errors import UsageError
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
-
-_INTRODUCTION = """\
-The demo RAG system answers questions about a fictional phone. Some of its
-answers contain an injected error, which faithfulness should find.
-"""
 
 
 @click.command(
@@ -64,7 +59,7 @@ def command(**given: Any) -> None:
         raise UsageError(f"{', '.join(f'--{name}' for name in served)}: only with --serve")
     outputs = outputs_of(given)
     outputs.check(*options.store_files(given["store"]))
-    click.echo(_INTRODUCTION, err=True)
+    say("Some answers of this demo contain an injected error, which faithfulness should find.")
     options.store_option_value(given)
     store = None if given["no_store"] else given["store"] or True
     with _served(service) as url:

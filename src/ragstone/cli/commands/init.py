@@ -20,7 +20,7 @@ from ragstone._internal.text import count, join_by_reason, public_url, quoted
 from ragstone.cli import TOO_MUCH_FAILED, options, say
 from ragstone.cli.options import Given, option
 from ragstone.errors import UsageError
-from ragstone.evaluation.config_file import FILE
+from ragstone.evaluation.config_file import FILE, read_config
 from ragstone.evaluation.probe import NoAnswerError, ask_api
 from ragstone.targets.spec import fields_in
 from ragstone.types import config
@@ -101,6 +101,7 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
     for name, text in texts.items():
         write_text(folder / name, text)
         click.echo(f"wrote {folder / name}")
+    options.remember_trust(folder / FILE, read_config(folder / FILE))
     if target:
         ask = f"\n{API} is a template: edit it to fit your API, or let --ask write it."
         more = f"\nAdd your questions to {data}, with references or relevant ids if you have them."

@@ -2,6 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -87,20 +88,6 @@ GROUPS: Groups = {
 }
 
 
-_START = f"""\
-ragstone evaluates the answers of a RAG system. No data was named, so nothing was done.
-
-Saved answers in a file:     ragstone answers.xlsx
-Questions for your RAG API:  ragstone init --target URL --ask "a question"
-A demo without a key:        ragstone demo
-
-The file needs a column `query`, and others such as response, contexts or reference.
-`ragstone validate FILE` shows how its columns are read. With `data: FILE` in
-{FILE}, `ragstone` alone evaluates that file.
-
-Help: ragstone help, or ragstone help COMMAND"""
-
-
 @click.command(
     name="run",
     cls=GroupedCommand,
@@ -140,7 +127,8 @@ def run_evaluation(given: Given) -> int:
         return 0
     named = options.one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if not named and not any(given[name] for name in ("metrics", "api_url", "target")):
-        say(_START)
+        start = files("ragstone.cli").joinpath("templates/start.txt").read_text(encoding="utf-8")
+        say(start.rstrip())
         return UNUSABLE
     data = named or Path(DATASET.name)
     if not named and not Path(data).exists():
@@ -159,13 +147,11 @@ def run_evaluation(given: Given) -> int:
         if given.get("collects"):  # the answers are judged later
             plan = plan.model_copy(update={"gates": ()})
     else:
-        tests, plan = promptfoo.limit_tests(
-            tests, _plan_of_tests(tests, Path(data).name, given, config)
-        )
+        tests, plan = promptfoo.limit_tests(tests, _plan_of_tests(tests, Path(data), given, config))
     place = options.store_option_value(given) or config.store
     plugins = (*config.plugins, *given["plugin"])
-    files = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
-    read = [name for name in files if name is not None and Path(name).is_file()]
+    named_files = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    read = [name for name in named_files if name is not None and Path(name).is_file()]
     outputs.check(data, *read, *options.store_files(place))
     explicit = options.typed_settings(given).keys()
     baseline = _baseline_of(given, place)
@@ -198,13 +184,14 @@ def _baseline_of(given: Given, place: "str | Path | None") -> Baseline | None:
         return Baseline(store.load(info.id), info.tag or given["baseline"], limits)
 
 
-def _plan_of_tests(tests: promptfoo.Configuration, file: str, given: Given, config: Config) -> Plan:
+def _plan_of_tests(tests: promptfoo.Configuration, at: Path, given: Given, config: Config) -> Plan:
     """Return the plan of promptfoo's tests, and print notes about it.
 
     The command line takes precedence over the configuration, and that over `ragstone.yaml`.
     Only a target that is named is called.
     """
-    requirements = tests.requirements
+    requirements, file = tests.requirements, at.name
+    options.require_trust(at, requirements.over())
     if given["policy"] == promptfoo.LEGACY and given["preset"] is None:
         requirements = requirements.without_ragas()
     plan = options.plan_of(given, requirements.over(config))
@@ -412,8 +399,10 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
     arguments = [data, *options, *words, "--rows", str(rows)]
     names = ["-h", "--help"]  # which click keeps for all contexts of the command
+    trusts = click.get_current_context().meta
     with command.make_context("run", arguments, help_option_names=names) as context:
         given = context.params
+        context.meta.update(trusts)
         file = given["config"] or FILE
         settings = (read_config(file) if Path(file).is_file() else Config()).settings
         if given["target"] is None and "target" not in settings:

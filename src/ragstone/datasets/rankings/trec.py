@@ -169,7 +169,8 @@ def _digits(
 
 AT_ONCE = 1 << 21  # bytes that are read at once; more if one query has more
 ROWS_AT_ONCE = 1 << 16
-_CARRIAGE = re.compile(rb"\r[^\r\n]")
+_BREAK = re.compile(rb"\r[^\r\n]|[\v\f\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+_BREAKS = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\xc2\x85", b"\xe2\x80")
 _QRELS, _RUN = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
 _JUDGED, _RANKED = "QUERY DOCUMENT GRADE", "QUERY DOCUMENT RANK"
 _NOTED = f"{_JUDGED} NOTE"
@@ -192,7 +193,7 @@ def _form_of(line: bytes, problems: Problems, *, graded: bool) -> str:
         return _NOTED if noted else _QRELS
     if size == 3 and second and (numeric[2] if graded else parts[2] in (b"0", b"1")):
         return _JUDGED if graded else _RANKED
-    if (size >= 6 and not graded) or _CARRIAGE.search(line):  # which is reported later
+    if (size >= 6 and not graded) or _BREAK.search(line):  # which is reported later
         return _RUN
     seen = f"{quoted(line.decode(errors='replace'))!r} has an unknown form"
     raise InputError(problems.name, [Problem(seen, EXPECTED[graded], row=1, unit="line")])
@@ -205,16 +206,19 @@ def read(
     problems.may_be_ranks = form == _JUDGED
     number = "grade" if graded else "rank" if form == _RANKED else "score"
     needed, least = _NEEDED.get(form, (0, 1, 2)), len(form.split())
-    most = sys.maxsize if form in (_RUN, _NOTED) else least
+    # the name of a run may have several words, but no second line that was joined to the first
+    most = {_RUN: 2 * least - 2, _NOTED: sys.maxsize}.get(form, least)
     rest, before, is_last = b"", 1, False
     with opened(path, on_read) as stream:
         while not is_last:
             content, is_last = stream.after(rest, AT_ONCE)
             end = len(content) if is_last else content.rfind(b"\n") + 1
-            if b"\r" in content and (found := _CARRIAGE.search(content, 0, end)):
+            is_broken = any(each in content for each in _BREAKS)
+            if is_broken and (found := _BREAK.search(content, 0, end)):
                 row = content.count(b"\n", 0, found.start()) + before
+                what = "a carriage return" if b"\r" in found[0] else repr(found[0].decode())
                 fix = "end lines with line feeds"
-                problems.add("there is a carriage return inside the line", fix, line=row)
+                problems.add(f"there is {what} inside the line", fix, line=row)
                 problems.raise_found()
             texts, lines, begins, odd, count = fields_of(
                 content[:end], needed, least=least, most=most

@@ -39,6 +39,7 @@ class ModelPrompt:
 
 
 _NORMAL_END = re.compile(
+    "(?!.*(?:length|limit|max|error|fail))"
     "(?:(?:hit)?stop|eos|eod|end|imend|finish|complete|done|success|toolcall|tooluse|functioncall)"
     "[a-z]*|none|null|"
 )

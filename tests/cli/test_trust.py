@@ -1,0 +1,179 @@
+"""Config files of a folder run no code and send no secrets before somebody agrees."""
+
+import io
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+RAN = "executed.txt"
+FILES = {
+    "evil.py": f"""\
+from pathlib import Path
+Path({RAN!r}).write_text("ran")
+def answer(query): return query
+""",
+    "rag.yaml": """\
+base: http://127.0.0.1:9
+headers:
+  X-A: ${AWS_SECRET_ACCESS_KEY}
+calls:
+  chat:
+    url: "{base}/x"
+    body: {q: "{query}"}
+    reply: {response: answer}
+""",
+    "data.jsonl": '{"query": "q", "response": "a", "contexts": ["c"]}\n',
+}
+PLUGIN, URL = "plugin: evil.py\n", "http://127.0.0.1:9/v1"
+SENDING = {
+    "the code of evil.py": "metric: abstention\nplugin: evil.py\n",
+    "evil.py": "target: evil.py:answer\n",
+    "the code of evil": "target: evil:answer\n",
+    "rag.yaml: AWS_SECRET_ACCESS_KEY": "target: rag.yaml\n",
+    "ragstone.yaml: AWS_SECRET_ACCESS_KEY": f'target: "{URL}/\\x24{{AWS_SECRET_ACCESS_KEY}}"\n',
+    "in ragstone.yaml: AWS_SECRET_ACCESS_KEY": (
+        "judge: openai:m\njudge_body: {a: '\"\\u0024{AWS_SECRET_ACCESS_KEY}\"'}\n"
+    ),
+    URL: f"judge: openai:gpt-4o-mini\nbase_url: {URL}\nmetric: faithfulness\n",
+    "postgresql://127.0.0.1:9/x": "store: postgresql://127.0.0.1:9/x\n",
+}
+COMMANDS = [
+    "data.jsonl",
+    "run data.jsonl --dry-run",
+    "run --list-metrics",
+    "collect data.jsonl",
+    "resume",
+    "validate data.jsonl",
+    "metrics",
+    "runs rescore last",
+    "questions check data.jsonl --docs data.jsonl",
+    "questions generate data.jsonl",
+    "judge test data.jsonl",
+]
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ragstone: Command) -> Path:
+    """The current folder, without consent, and with an empty home."""
+    monkeypatch.delenv("RAGSTONE_TRUST")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "abcdefgh12345678")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def set_up(folder: Path, settings: str) -> None:
+    (folder / "ragstone.yaml").write_text(settings)
+
+
+@pytest.mark.parametrize("what", SENDING)
+def test_a_config_file_needs_consent(what: str, folder: Path, ragstone: Command) -> None:
+    set_up(folder, SENDING[what])
+    said = ragstone("data.jsonl")
+    assert (said.code, said.out) == (2, "")
+    assert what in said.err
+    assert "--trust, or RAGSTONE_TRUST=1" in said.err
+    assert not (folder / RAN).exists()
+    assert not (folder / ".ragstone").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_needs_consent(command: str, folder: Path, ragstone: Command) -> None:
+    set_up(folder, PLUGIN)
+    said = ragstone(*command.split())
+    assert said.code == 2
+    assert "run the code of evil.py" in said.err
+    assert not (folder / RAN).exists()
+
+
+def test_a_database_needs_consent(folder: Path, ragstone: Command) -> None:
+    set_up(folder, SENDING["postgresql://127.0.0.1:9/x"])
+    said = ragstone("runs", "list")
+    assert said.code == 2
+    assert "send a database's password" in said.err
+
+
+def test_consent_holds_until_a_file_changes(folder: Path, ragstone: Command) -> None:
+    set_up(folder, PLUGIN)
+    assert ragstone("metrics", "--trust").code == 0
+    assert ragstone("metrics").code == 0
+    assert (folder / "home/ragstone/trusted").is_file()
+    (folder / "evil.py").write_text("changed = True\n")
+    assert ragstone("metrics").code == 2
+    (folder / "evil.py").write_text(FILES["evil.py"])
+    set_up(folder, PLUGIN + "metric: hit\n")
+    assert ragstone("metrics").code == 2
+
+
+def test_collect_passes_its_consent_on(folder: Path, ragstone: Command) -> None:
+    set_up(folder, "target: evil.py:answer\n")
+    ragstone("collect", "data.jsonl", "--trust", "-o", "out.jsonl")
+    assert (folder / RAN).exists()
+
+
+def test_the_environment_may_consent(
+    folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(folder, PLUGIN)
+    monkeypatch.setenv("RAGSTONE_TRUST", "0")
+    assert ragstone("metrics").code == 2
+    monkeypatch.setenv("RAGSTONE_TRUST", "1")
+    assert ragstone("metrics").code == 0
+
+
+def test_the_command_line_needs_no_consent(folder: Path, ragstone: Command) -> None:
+    assert ragstone("metrics", "--plugin", "evil.py").code == 0
+    assert (folder / RAN).exists()
+    set_up(folder, "metric: hit\ntarget: http://127.0.0.1:9\njudge: openai:m\n")
+    assert ragstone("metrics").code == 0
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 2), ("n\n", 2)])
+def test_a_terminal_is_asked_once(
+    answer: str, code: int, folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(folder, PLUGIN)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr("sys.stdin", _Terminal(answer))
+    monkeypatch.setattr("sys.stderr", shown := _Terminal())
+    assert ragstone("metrics").code == code
+    assert "[y/N]" in shown.getvalue()
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert ragstone("metrics").code == code
+
+
+def test_ci_is_not_asked(folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up(folder, PLUGIN)
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
+    monkeypatch.setattr("sys.stderr", shown := _Terminal())
+    assert ragstone("metrics").code == 2
+    assert "[y/N]" not in shown.getvalue()
+
+
+def test_a_promptfoo_configuration_needs_consent(folder: Path, ragstone: Command) -> None:
+    provider = f"{{id: openai:gpt-4o-mini, config: {{apiBaseUrl: {URL}}}}}"
+    (folder / "promptfooconfig.yaml").write_text(
+        f"defaultTest: {{options: {{provider: {provider}}}}}\n"
+        "tests:\n- vars: {query: q, context: c, answer: a}\n"
+        "  assert: [{type: context-faithfulness}]\n"
+    )
+    said = ragstone("promptfooconfig.yaml", "--dry-run")
+    assert said.code == 2
+    assert f"provider to {URL}" in said.err
+
+
+def test_consent_counts_where_the_home_cannot_be_written(
+    folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(folder, PLUGIN)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "evil.py"))
+    assert ragstone("metrics", "--trust").code == 0
+    assert ragstone("metrics").code == 2
