@@ -299,9 +299,10 @@ def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
     lines = [f"q1,1,yes,{right},", f"q1,2,no,{other},", "7,1,yes,,", "7,2,yes,,Another answer."]
     with pytest.raises(InputError) as found:
         read("a.csv", "\n".join(["id,claim,human,text_hashes,response", *lines, ""]))
-    words = "the answer or contexts of this row in run r1 are others; label it"
+    words = "its texts in run r1 are others, or unknown; label it"
     assert [str(problem) for problem in found.value.problems] == [
         f"line 3, column text_hashes, sample q1: {words}",
+        f"line 4, column text_hashes, sample 7: {words}",
         f"line 5, column response, sample 7: {words}",
     ]
     assert hash_texts("It lasts\r\n20 h. ", ["A", "B"]) == hash_texts("'It lasts 20 h.", ["A\nB"])

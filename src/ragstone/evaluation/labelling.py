@@ -335,8 +335,7 @@ def read_label_file(
         if row is None and not any(each.column == by_field[key] for each in cells.problems):
             cells.wrong(key, f"the {key} is missing")
         if row and (field := _changed_field(cells, row)):
-            run = f"run {defaults.run}"
-            cells.wrong(field, f"the answer or contexts of this row in {run} are others; label it")
+            cells.wrong(field, f"its texts in run {defaults.run} are others, or unknown; label it")
         if row and (label := _label(cells, row, value[0] if value else None, defaults)):
             unit = label.position, label.metric, label.claim, label.annotator
             first, line = labels.setdefault(unit, (label, record.row))
@@ -368,10 +367,10 @@ def _changed_field(cells: "_Cells", row: ClaimRow) -> str | None:
     """Return the column that shows other texts than those of the run."""
     if known := cells.get("text_hashes", text, ""):
         return None if known == row.sample.text_hashes else "text_hashes"
-    response = cells.get("response", text, None)
+    if (response := cells.get("response", text, None)) is None:
+        return "text_hashes" if "text_hashes" in cells.by_field else None
     answer, _, _ = hash_texts(response, ()).partition("-")
-    same = response is None or answer == row.sample.text_hashes.partition("-")[0]
-    return None if same else "response"
+    return None if answer == row.sample.text_hashes.partition("-")[0] else "response"
 
 
 def _label(
@@ -402,11 +401,11 @@ def _label(
 
 class _Cells:
     def __init__(self, record: Record, by_field: Mapping[str, str]) -> None:
-        self._record, self._by_field = record, by_field
+        self._record, self.by_field = record, by_field
         self.problems: list[Problem] = []
 
     def get(self, field: str, reader: Callable[[Plain], T], default: T) -> T:
-        cell = self._record.values.get(self._by_field.get(field, ""))
+        cell = self._record.values.get(self.by_field.get(field, ""))
         try:
             plain = normalize_cell(in_field(cell, ids=True) if field == "id" else cell)
             blank = plain is None or (isinstance(plain, str) and not plain.strip())
@@ -416,11 +415,11 @@ class _Cells:
             return default
 
     def wrong(self, field: str, seen: str) -> None:
-        name = self._record.values.get(self._by_field.get("id", ""))
+        name = self._record.values.get(self.by_field.get("id", ""))
         found = Problem(
             quoted(seen, 500),
             row=self._record.row,
-            column=self._by_field.get(field),
+            column=self.by_field.get(field),
             sample_id=None if name is None or field == "id" else quoted(str(name), 60),
         )
         self.problems.append(found)
