@@ -84,7 +84,13 @@ async def ragstone(folder: Path, *arguments: str, **env: str) -> tuple[int, str,
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ragstone", "run", "promptfooconfig.json", *arguments),
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "OPENAI_API_KEY": "none", "COLUMNS": "120", **env},
+        env={
+            "PATH": os.environ["PATH"],
+            "OPENAI_API_KEY": "none",
+            "COLUMNS": "120",
+            "RAGSTONE_TRUST": "1",
+            **env,
+        },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
