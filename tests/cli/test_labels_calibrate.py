@@ -12,6 +12,7 @@ from tests.viewing import serve_in_background
 
 from ragstone import evaluate
 from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import set_judge
 from ragstone.reports.viewer import Views
 from ragstone.store import Store
 from ragstone.types.label import HumanLabel
@@ -127,6 +128,17 @@ def test_a_better_threshold_is_written_into_the_settings(ragstone: Command) -> N
     assert judge.startswith('judge: "offline,threshold=')
     assert ragstone("run", "-m", "faithfulness", "--no-export").code == 0
     assert judge[8:-1] in ragstone("runs", "show", "last", "-v").out
+
+
+@pytest.mark.parametrize("text", ["judge: >-\n  offline\n", '"judge": offline\n'])
+def test_a_judge_in_another_form_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ragstone.yaml").write_text(text)
+    with pytest.raises(UsageError, match="sets the judge in another form; write judge: "):
+        set_judge("offline,threshold=0.6")
+    assert Path("ragstone.yaml").read_text() == text
 
 
 def test_no_threshold_is_written_without_gain(labelled: Command) -> None:

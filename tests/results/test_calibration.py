@@ -149,8 +149,8 @@ def test_rows_with_some_labels_do_not_count() -> None:
     found = corrected(labelled.calibrate(first, "mine"), labelled)
     assert found.labels == 8
     assert found.problem == (
-        "it has 8 labelled rows, and gates need 20; 22 of the first 30 rows drawn have no label of "
-        "every claim; label more"
+        "it has 8 labelled rows, and gates need 20; 22 of the first 30 rows drawn have no label "
+        "that counts; label more"
     )
     unsure = [replace(people[0], value=None), *people[1:]]
     assert labelled.calibrate(unsure, "mine").metrics[NAME].gaps.startswith("1 of the first 30 ")
@@ -484,7 +484,7 @@ def test_rows_left_out_of_the_draw_decide_no_gate() -> None:
     easy = [each for each in labels(60) if each.value]
     found = corrected(run().calibrate(easy, "mine"), run())
     assert found.problem == (
-        f"{60 - len(easy)} of the first 60 rows drawn have no label of every claim; the others may "
+        f"{60 - len(easy)} of the first 60 rows drawn have no label that counts; the others may "
         "be unlike them, so label those, too"
     )
     unsure = [each if each.value else replace(each, value=None) for each in labels(60)]
@@ -548,3 +548,13 @@ def test_a_system_that_is_too_bad_rarely_passes(
         by_mean += times * (found.mean >= threshold)
     assert passes <= 0.03 * 2000
     assert by_mean > 0.2 * 2000
+
+
+def test_of_responses_too_only_rows_with_claims_are_drawn() -> None:
+    made = scores([0.9] * 60)
+    made = [
+        each if n % 2 else each.model_copy(update={"claims": ()}) for n, each in enumerate(made)
+    ]
+    half = Runs.of({NAME: made}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    whole = [each for each in labels(60, claim=None) if each.position % 2]
+    assert half.calibrate(whole, "mine").metrics[NAME].gaps == ""

@@ -21,7 +21,7 @@ from ragstone.errors import UsageError
 FILES = (".py", ".yaml", ".yml")  # endings of plugins that are files; all others are modules
 _USER = "ragstone_user_"  # begins the names of modules that are files of the user
 LONGEST = 300  # characters of an exception's message that are stored
-_OURS = str(Path(__file__).parents[1])
+_OURS = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = (_OURS, *map(get_paths().__getitem__, ("stdlib", "purelib", "platlib")))
 """How the names of files begin that are not code of the user."""
 _log = logging.getLogger("ragstone.plugins")

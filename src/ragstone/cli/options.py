@@ -544,7 +544,7 @@ def require_trust(path: Path, config: Config) -> None:
     """Ask for consent to what a config file does, once for its contents; else a UsageError."""
     effects, files = _effects(path, config)
     allowed = os.environ.get("RAGSTONE_TRUST", "").strip().lower() in ("1", "true", "yes", "on")
-    if not effects or allowed or _digest(files) in _trusted()[1]:
+    if not effects or allowed or (digest := _digest(files)) in _trusted()[1]:
         return
     needs = f"{quoted(str(path.absolute()))} needs your consent, because it would"
     what = "\n  ".join([needs, *effects])
@@ -552,7 +552,7 @@ def require_trust(path: Path, config: Config) -> None:
     if not consent and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI"):
         say(what)
         consent = click.confirm("Trust this file and those that it names?", err=True)
-    if not consent:
+    if not consent or _digest(files) != digest:  # changed while the question waited
         fix = "If you trust it, allow this with --trust, or RAGSTONE_TRUST=1 in CI"
         raise UsageError(f"{what}\n{fix}")
     remember_trust(path, config)
@@ -581,7 +581,8 @@ def _effects(path: Path, config: Config) -> tuple[Sequence[str], Sequence[Path]]
         code.append(target.rpartition(":")[0] or target)
     for name in code:
         module = Path(name if name.endswith(".py") else name.replace(".", "/"))
-        files += [module, module.with_suffix(".py"), module / "__init__.py"]
+        packages = (each / "__init__.py" for each in (module, *module.parents))
+        files += [module, module.with_suffix(".py"), *packages]
     effects = [f"run the code of {quoted(name)}" for name in code]
     for file, names in variables.items():
         if names:
@@ -603,4 +604,4 @@ def _trusted() -> tuple[Path, Sequence[str]]:
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     state = state if state.is_absolute() else Path("~/.local/state").expanduser()
     file = state / "ragstone" / "trusted"
-    return file, file.read_text(encoding="ascii").split() if file.is_file() else ()
+    return file, file.read_text("ascii", errors="replace").split() if file.is_file() else ()

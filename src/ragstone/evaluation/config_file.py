@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FILE = Path("ragstone.yaml")
 Values = Mapping[str, object]
 _TEXTS = "data store reply_cache target preset policy judge embedding_model".split()
+_JUDGE = r"(?m)^(?:judge|model): *[^\s>|#].*$"  # a line that can be replaced
 _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
 OTHER_KEYS: Mapping[str, str] = {
@@ -142,7 +143,9 @@ def set_judge(name: str) -> None:
     text, line = "", f"judge: {json.dumps(name)}"
     if FILE.exists():
         text = FILE.read_text("utf-8").rstrip("\n") + "\n"
-    for old in (r"(?m)^(?:judge|model):.*$", r"(?m)^#judge:.*$", r"\Z"):
+        if "judge" in read_config(FILE).settings and not re.search(_JUDGE, text):
+            raise UsageError(f"{FILE} sets the judge in another form; write {line} there")
+    for old in (_JUDGE, r"(?m)^#judge:.*$", r"\Z"):
         text, replaced = re.subn(old, lambda _: line, text, count=1)
         if replaced:
             break

@@ -1,6 +1,6 @@
 """Calibration: people's labels of a run, and the means that they correct.
 
-A judge errs, and more often in one direction. People label some rows, drawn with known chances, and
+A judge errs, and more often in one direction. People label some rows, drawn at random, and
 `stats.labels` estimates the mean that they would have given all of them. Labels of other answers
 do not show it: how often a judge errs differs between systems.
 """
@@ -133,6 +133,7 @@ class MetricCalibration(FrozenModel):
                     claims=tuple(filter(None, claims)),
                 )
             )
+        only_whole = not any(scored.values())  # else only rows with claims are drawn
         mean_of: MeanOf | None = next((kind for kind in MEANS if fits[kind]), None)
         if of_claims and mean_of is None:
             raise UsageError(
@@ -149,15 +150,15 @@ class MetricCalibration(FrozenModel):
             not_blind=sum(not label.blind for label in used),
             annotators=tuple(sorted({label.annotator for label in used})),
             labelled_at=max(label.at for label in used),
-            drawn=sum(key <= last for key, claims in scored.items() if claims or not of_claims),
+            drawn=sum(key <= last for key, drawn in scored.items() if drawn or only_whole),
             rows=tuple(labelled),
         )
 
     @property
     def gaps(self) -> str:
         """How many of the rows that were drawn have no label that counts; empty if all have one."""
-        missing, rows = self.drawn - len(self.rows), count(self.drawn, "row")
-        return f"{missing:,} of the first {rows} drawn have no label of every claim" * bool(missing)
+        missing, rows = max(0, self.drawn - len(self.rows)), count(self.drawn, "row")
+        return f"{missing:,} of the first {rows} drawn have no label that counts" * bool(missing)
 
     @property
     def problem(self) -> str | None:

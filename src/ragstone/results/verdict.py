@@ -88,10 +88,7 @@ class Verdict:
     def of(
         cls, counts: RunSummaryBuilder, *, ranked: bool = False, warning: str | None = None
     ) -> "Verdict":
-        """Return the verdict of counted rows; those that are `ranked` are of a ranking file.
-
-        A `warning` about the ids comes first in the sentence.
-        """
+        """Return the verdict of rows, of a ranking file if `ranked`; a `warning` comes first."""
         if ranked or not counts.outcomes.by_metric:
             found = _of_rankings(counts, independent=ranked)
         else:

@@ -28,7 +28,7 @@ class LabelledScores:
     units: Sequence[Hashable]  # keys of all rows; those of dependent rows are equal
     judged: Numbers  # the scores of the labelled rows by the judge
     human: Numbers  # and by their labels
-    chances: Numbers  # of each labelled row to be drawn, in (0, 1]
+    chances: Numbers  # one over the weight of each labelled row or claim, for means of claims
     labelled: Sequence[Hashable]  # keys of the labelled rows, like `units`
 
 
@@ -49,8 +49,7 @@ def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
     a posterior: rows get random weights, and four pseudo-rows, each worth PRIOR trials, let any
     score go with any label. For scores of 0 and 1 that is Jeffreys' beta posterior for each
     verdict. For graded scores and units of several rows, the variance is estimated too, which
-    makes the posterior one of Student's t. Rows drawn with unequal chances are weighted, and count
-    as fewer (Kish). Whole units are weighted, not rows. The draws are always the same.
+    makes the posterior one of Student's t. Whole units are weighted, not rows.
 
     Sources: Cochran, Sampling Techniques (1977), 12.6 (regression in double sampling); Chen et al.
     (2026), arXiv 2601.05420 (for 0 and 1 it is efficient); Rubin, The Bayesian Bootstrap (1981);
