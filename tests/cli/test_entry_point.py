@@ -23,9 +23,17 @@ def shell(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("ini", ["init"]), ("run --verify ''", ["batch", "each", "truths"])],
+    [
+        ("ini", ["init"]),
+        ("run --verify ''", ["batch", "each", "truths"]),
+        ("runs list --js", ["--json"]),
+    ],
 )
-def test_tab_completes_what_was_typed(typed: str, offered: list[str], tmp_path: Path) -> None:
+def test_tab_completes_what_was_typed(
+    typed: str, offered: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAGSTONE_TRUST")  # the store of the config file is not asked
+    (tmp_path / "ragstone.yaml").write_text("store: postgresql://u:p@127.0.0.1:9/x\n")
     command = Path(sys.executable).with_name("ragstone")
     script = f"""
         eval "$(_RAGSTONE_COMPLETE=bash_source {command})"

@@ -329,8 +329,9 @@ def load_plugins(*names: str) -> None:
 
 
 def store_here() -> str | None:
-    """Return `store` of the config file in this folder, whose other settings are not checked."""
-    for entry in load("_internal.yaml").read_yaml_values(FILE) if FILE.is_file() else ():
+    """Return `store` of the config file in this folder without a check of its other settings."""
+    reads = FILE.is_file() and not click.get_current_context().resilient_parsing  # TAB needs none
+    for entry in load("_internal.yaml").read_yaml_values(FILE) if reads else ():
         if isinstance(entry, Problem) or entry.key != "store":
             continue
         try:
@@ -344,12 +345,11 @@ def store_here() -> str | None:
 
 
 def store_files(place: str | None) -> Sequence[Path]:
-    """Return the files of a store, which no output may overwrite; a server has none."""
+    """Return a store's file and those that SQLite adds, which no output may overwrite."""
     if place and "://" in place:
         return ()
     path = Path(place or DEFAULT_STORE)
-    beside = ("-wal", "-shm", "-journal")  # files that SQLite adds
-    return path, *(path.with_name(path.name + ending) for ending in beside)
+    return path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))
 
 
 CONFIG = option(
