@@ -150,7 +150,7 @@ class MetricCalibration(FrozenModel):
             not_blind=sum(not label.blind for label in used),
             annotators=tuple(sorted({label.annotator for label in used})),
             labelled_at=max(label.at for label in used),
-            drawn=sum(key <= last for key, drawn in scored.items() if drawn or only_whole),
+            drawn=sum(key <= last for key, claims in scored.items() if claims or only_whole),
             rows=tuple(labelled),
         )
 
