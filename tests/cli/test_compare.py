@@ -79,6 +79,7 @@ def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) ->
     assert said.code == 0
     assert said.out.startswith(
         "Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better and 12 worse\n"
+        "Judge: offline; this judge is untested\n"
         "A: baseline; B: data.xlsx; 12 pairs\n"
     )
     assert "12 pairs: 12 by id, 0 by query" in stored("compare", "baseline", "-v").out
@@ -123,6 +124,7 @@ def test_several_runs_are_one_table(stored: Command, tmp_path: Path) -> None:
     assert said.code == 0
     assert re.search(r"a  baseline +1\.000\*ᵇᶜ *\nb  data\.xlsx \(run-b\) +0\.800 *\n", said.out)
     assert all((tmp_path / name).exists() for name in files[1::2])
+    assert "this judge is untested" in (tmp_path / "x.html").read_text()
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["systems"]["names"][0] == "baseline"
     assert [each["b"] for each in found["comparisons"]] == ["run-b", "run-c"]
@@ -256,7 +258,7 @@ def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Comman
     [
         (("nothing",), "there is no run named 'nothing'"),
         (("run-b",), "A is the newest finished run, run-b; specify B"),
-        (("run-a", "baseline"), "A and B are the same run, run-a"),
+        (("run-a", "baseline"), "two of the runs are the same, run-a"),
         (("run-",), "2 run ids begin with 'run-'"),
         (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
         (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),

@@ -88,5 +88,8 @@ def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> 
         found = store.labels(run_id)
     assert len(found) == len(lines)
     assert {(each.value, each.blind) for each in found} == {(False, True)}
+    said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
+    assert (said.code, "claims.csv exists, perhaps with labels" in said.err) == (2, True)
+    assert ",no," in Path("claims.csv").read_text(encoding="utf-8")
     said = ragstone("labels", "draw", "last", "claims.txt")
     assert (said.code, "use .xlsx, .csv, .jsonl" in said.err) == (2, True)

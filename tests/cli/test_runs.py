@@ -331,7 +331,8 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
     assert not list(Path().glob("x.*"))
     assert "damaged, 30 rows" in ragstone("runs").out
     assert ragstone("runs", "delete", damaged, "--yes").code == 0
-    assert ragstone("runs", "show", "last").code == 0
+    said = ragstone("runs", "show", "last", "--gates-on", "interval")
+    assert (said.code, "interval has no effect: the run has no gate" in said.err) == (0, True)
 
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_c
 @each_case(
     ("options", "message"),
     [
-        ({"judge": "openai:m"}, "name your own server with base_url, or use judge=offline (no"),
+        ({"judge": "openai:m"}, "name your own server with base_url, or use the judge offline (no"),
         ({"fail_over": {"faithfulness": 0.5}}, "higher is better for faithfulness; use fail_under"),
         ({"metrics": "rouge_l"}, "Use map reference=referense"),
         ({"judge": "openai:m", "base_url": "x"}, "base_url or OPENAI_BASE_URL: the URL must begin"),

@@ -23,6 +23,7 @@ MakeRun = Callable[..., Run]
 AT_100 = """\
 Too few to tell: faithfulness 0.500 → 0.750, +0.250; of 2 questions, 1 better and 1 worse
 The judge or its settings changed, so differences may come from the judge, not from your system.
+Judge: openai:gpt-4o-mini (word overlap); this judge is untested
 What changed from A (qr.xlsx) to B (new.xlsx)
 The judge or its settings changed, so differences may come from the judge, not from your system.
 setting      in A     in B
@@ -75,6 +76,8 @@ and 1 worse
 The judge or its settings changed, so
 differences may come from the judge, not
 from your system.
+Judge: openai:gpt-4o-mini (word
+overlap); this judge is untested
 What changed from A (qr.xlsx) to B
 (new.xlsx)
 The judge or its settings changed, so

@@ -201,6 +201,8 @@ def with_correction(manifest: Manifest, given: Given, store: "Store") -> Plan:
     names = ("calibration", "gates_on")
     update = {name: value for name, value in given.items() if name in names and value}
     if on := update.get("gates_on"):
+        if not plan.gates:
+            say(f"Note: --gates-on {on} has no effect: the run has no gate")
         gates = [g if g.of == "scored" else g.model_copy(update={"of": on}) for g in plan.gates]
         update["gates"] = tuple(gates)
     changed = plan.model_copy(update=update)

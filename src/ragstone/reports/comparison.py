@@ -39,6 +39,9 @@ def finding_lines(comparison: Comparison) -> Iterator[Line]:
     yield Line(found.words, TONES.get(found.outcome, Tone.PLAIN))
     yield from map(Line, found.others)
     yield from doubts(comparison)
+    judged = any(each.judged for each in comparison.metric_changes)
+    if judged and comparison.run and (judge := trust(comparison.run)):
+        yield Line(f"{judge.label}: {judge.words}", judge.tone)
 
 
 def doubts(comparison: Comparison) -> Iterator[Line]:
@@ -241,9 +244,6 @@ def _sides(comparison: Comparison) -> Iterator[Line]:
     ]
     if changed:
         yield Line(one_line(f"changed: {_list(changed)}", 160))
-    judged = any(each.judged for each in comparison.metric_changes)
-    if judged and comparison.run and (judge := trust(comparison.run)):
-        yield Line(f"{judge.label}: {judge.words}", judge.tone)
 
 
 def _print_brief(comparison: Comparison, console: Console, lines: int) -> None:

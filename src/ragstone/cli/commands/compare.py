@@ -77,8 +77,7 @@ def command(**given: Any) -> None:
                 raise UsageError(f"A is the newest finished run, {newest}; specify B")
             ids.append(newest)
         if twice := [name for name in ids if ids.count(name) > 1]:
-            sides = "A and B" if len(ids) == 2 else "two of the runs"
-            raise UsageError(f"{sides} are the same run, {twice[0]}; specify different runs")
+            raise UsageError(f"two of the runs are the same, {twice[0]}; specify different runs")
         infos = [store.info(name) for name in ids]
         outputs.check(*read_by(store, *infos))
         systems = side_by_side(

@@ -107,9 +107,8 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
         _serve(session, port=port, browser=not no_open)
         labels = len(session.labels)
         left = plan.claims - labels
-        what = (
-            f"{count(left, 'claim')} left" if left else f"next: ragstone labels calibrate {info.id}"
-        )
+        following = f"next: ragstone labels calibrate {info.id}"
+        what = f"{count(left, 'claim')} left" if left else following
         click.echo(f"{count(labels, 'label')} by {session.annotator} of run {info.id}; {what}")
 
 
@@ -124,6 +123,8 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
         check_files(file, inputs=options.read_by(opened, info))
         plan = _plan(opened, info, given)
         if file:
+            if file.exists():
+                raise UsageError(f"{file} exists, perhaps with labels: import it, or name another")
             write_claims(opened, info.id, plan, file)
             click.echo(f"wrote {file}: {count(plan.claims, 'claim')} to label")
             return
@@ -151,10 +152,8 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
     try:
         serve = cast("Callable[..., None]", load("reports.viewer").serve_labels)
     except ModuleNotFoundError as error:
-        raise UsageError(
-            f"the labelling page needs {error.name}, which is not installed: use `ragstone labels "
-            "draw`, or pip install 'ragstone[view]'"
-        ) from error
+        fix = "use `ragstone labels draw`, or pip install 'ragstone[view]'"
+        raise UsageError(f"the page needs {error.name}, which is not installed: {fix}") from error
 
     def ready(url: str) -> None:
         click.echo(f"Label {count(session.plan.claims, 'claim')} at {url} (Ctrl-C stops this).")

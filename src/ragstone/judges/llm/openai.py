@@ -79,7 +79,7 @@ class Provider:
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
         if not key and not elsewhere and self.name not in LOCAL:
-            what, instead = "judge", "name your own server with base_url, or use judge=offline"
+            what, instead = "judge", "name your own server with base_url, or use the judge offline"
             if embeds:
                 what, instead = "embedding model", "or leave embedding_model out"
             raise UsageError(
