@@ -150,7 +150,7 @@ def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
         (("faithfullness",), "there is no metric named 'faithfullness'; did you mean"),
         (("hit@0",), "'hit@0': k: must be at least 1"),
         (("all_retrieval",), "'all_retrieval' is a group (hit@5, recall@5"),
-        (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
+        (("--plugin", "nowhere.yaml"), "there is no file nowhere.yaml"),
         (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
     ],
 )

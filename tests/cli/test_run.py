@@ -214,7 +214,7 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--judge", "openai:gpt-4o", "--model", "gpt-4o-mini"], "contradict each other"),
         (["--preset", "deepval"], "did you mean 'deepeval'?"),
         (["--prompt", "my.md"], "write KIND=FILE"),
-        (["--config", "mine.yaml"], "mine.yaml cannot be read"),
+        (["--config", "mine.yaml"], "there is no file mine.yaml"),
         (["-m", "response_relevancy"], "does not support generate_queries"),
         (["-m", "recal"], "did you mean 'recall'?"),
         (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),

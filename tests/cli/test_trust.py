@@ -107,6 +107,27 @@ def test_consent_holds_until_a_file_changes(folder: Path, ragstone: Command) -> 
     assert ragstone("metrics").code == 2
 
 
+def test_packages_are_part_of_a_module(folder: Path, ragstone: Command) -> None:
+    set_up(folder, "plugin: evil.part\n")
+    for name in ("evil/__init__.py", "evil/part.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("")
+    (folder / "evil.py").unlink()
+    assert ragstone("metrics", "--trust").code == 0
+    for name in ("evil.py", "evil.pyc", "evil/part.pyc", "evil/__init__.py"):
+        (folder / name).write_text("changed = True\n")
+        assert "needs your consent" in ragstone("metrics").err, name
+        assert ragstone("metrics", "--trust").code == 0
+
+
+def test_a_target_file_of_any_size_needs_consent(folder: Path, ragstone: Command) -> None:
+    set_up(folder, "target: rag.yaml\n")
+    (folder / "rag.yaml").write_text(f"#{'x' * 1_000_000}\n{FILES['rag.yaml']}")
+    for words in (["data.jsonl"], ["data.jsonl", "--trust"]):
+        said = ragstone(*words)
+        assert (said.code, "has more than 1,000,000 bytes" in said.err) == (2, True)
+
+
 def test_collect_passes_its_consent_on(folder: Path, ragstone: Command) -> None:
     set_up(folder, "target: evil.py:answer\n")
     ragstone("collect", "data.jsonl", "--trust", "-o", "out.jsonl")

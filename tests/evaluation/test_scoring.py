@@ -1,8 +1,9 @@
 import asyncio
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import NO_ID, rescore_row, score_retrieval, score_rows
-from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge
+from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge, outcome_of
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.metrics import get
@@ -22,7 +23,7 @@ from ragstone.metrics.retrieval import RankingMetric
 from ragstone.metrics.text import TextMetric
 from ragstone.reports.worst import worst_samples
 from ragstone.types.claim import Claim
-from ragstone.types.questions import ExtractClaims, Question, T
+from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Failure, Reply, Usage
 from ragstone.types.row import Row
@@ -449,6 +450,20 @@ async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scor
     assert again.exchanges == result.exchanges
     with pytest.raises(QuestionNotSupportedError, match="has no answer"):
         await rescore_row(result, [get("faithfulness,allow_partial=true")])
+
+
+@pytest.mark.parametrize("value", [(7.0,), (math.nan,), ("high",), None])
+async def test_a_reply_that_a_judge_did_not_check_is_checked(value: object) -> None:
+    class Similar(Judge):
+        name = "similar"
+        kinds = frozenset({"text_similarity"})
+
+        async def answer(self, question: Question[T]) -> Reply[T]:  # noqa: ARG002
+            return Reply(cast("T", value))
+
+    found = await outcome_of(Similar(), TextSimilarity(text="a", others=("b",)))
+    assert isinstance(found, Failure)
+    assert found.cause is Cause.MALFORMED
 
 
 class BuggyJudge(Judge):

@@ -163,7 +163,7 @@ def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.Mo
     with pytest.raises(UsageError) as caught:
         make_judge(Plan(judge="openai:gpt-4o-mini"))
     said = str(caught.value)
-    assert all(word in said for word in ("openai:gpt-4o-mini", "OPENAI_API_KEY", "judge=offline"))
+    assert all(word in said for word in ("openai:gpt-4o-mini", "OPENAI_API_KEY", "judge offline"))
     make_judge(Plan(judge="openai:gpt-4o-mini"), guess=LEAST)  # a dry run asks nobody
     make_judge(Plan(judge="openai:gpt-4o-mini", base_url="http://localhost:1/v1"))
 

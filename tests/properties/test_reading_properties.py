@@ -95,7 +95,7 @@ def test_any_text_is_one_verdict_a_claim_or_a_failure(
 def test_a_reply_that_was_tampered_with_is_one_verdict_a_claim_or_a_failure(
     labels: list[Label], data: st.DataObject
 ) -> None:
-    question = VerifyClaims(claims=tuple(f"Claim {i}." for i in labels), contexts=CONTEXTS)
+    question = VerifyClaims(claims=tuple(map(str, labels)), contexts=CONTEXTS, partial=True)
     text = valid(labels)
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -108,9 +108,8 @@ def test_a_reply_that_was_tampered_with_is_one_verdict_a_claim_or_a_failure(
 def test_no_order_and_no_cut_makes_another_verdict(
     labels: list[Label], random: object, data: st.DataObject
 ) -> None:
-    question = VerifyClaims(
-        claims=tuple(f"Claim {i}." for i in range(len(labels))), contexts=CONTEXTS
-    )
+    claims = tuple(f"Claim {i}." for i in range(len(labels)))
+    question = VerifyClaims(claims=claims, contexts=CONTEXTS, partial=True)
     whole = json.loads(valid(labels))
     random.shuffle(whole["verdicts"])
     text = json.dumps(whole)

@@ -307,6 +307,9 @@ def test_rankings_count_queries_without_a_relevant_document() -> None:
     )
     assert found.metric == "hit@10"
     assert math.isclose(found.bad / found.judged, 0.2)
+    nothing = {"query": "q", "ranking": ["a"], "relevance": []}
+    found = evaluate([*rows, nothing], metrics="hit", k=10).verdict
+    assert found.sentence.startswith("For 2 of 6 queries no relevant document is in the top 10")
 
 
 def test_the_weakest_group_is_named_only_if_it_is_worse_than_the_rest() -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone._internal.secrets import redact, redact_known
-from ragstone.errors import InputError, TargetError
+from ragstone.errors import InputError, UsageError
 from ragstone.targets.spec import ROW_FIELDS, ApiDescription
 
 LEAST = """\
@@ -258,13 +258,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        TargetError, match=r"cannot read the target file .*nowhere\.yaml: No such file"
-    ):
+    with pytest.raises(UsageError, match=r"there is no file .*nowhere\.yaml"):
         ApiDescription.read(tmp_path / "nowhere.yaml")
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "rag.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TargetError, match="cannot read the target file"):
+    with pytest.raises(UsageError, match=r"rag\.yaml cannot be read"):
         ApiDescription.read(tmp_path / "rag.yaml")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from ragstone._internal.files import check_file
 from ragstone._internal.text import quoted
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -143,13 +144,10 @@ def line_of(node: Node | None, place: Iterable[object]) -> int | None:
 
 
 def read_settings_file(path: Path) -> str:
-    if not path.is_file():
-        raise UsageError(f"{path} cannot be read: it does not exist")
+    check_file(path)
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(
-                f"{path} has more than {MAX_BYTES:,} bytes, too many for a settings file"
-            )
+            raise UsageError(f"{path} has more than {MAX_BYTES:,} bytes, too many for settings")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error

@@ -583,8 +583,9 @@ def _effects(path: Path, config: Config) -> tuple[Sequence[str], Sequence[Path]]
         code.append(target.rpartition(":")[0] or target)
     for name in code:
         module = Path(name if name.endswith(".py") else name.replace(".", "/"))
-        packages = (each / "__init__.py" for each in (module, *module.parents))
-        files += [module, module.with_suffix(".py"), *packages]
+        for each in (module, *module.parents):  # importing a.b runs a.py, or a/__init__.py, too
+            names = (each.name, f"{each.name}.py", f"{each.name}.pyc", f"{each.name}/__init__.py")
+            files += [each.parent / name for name in names]
     effects = [f"run the code of {quoted(name)}" for name in code]
     for file, names in variables.items():
         if names:

@@ -83,6 +83,8 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
                 CALLS.reset(token)
     try:
         reply = await judge.answer(question)
+        if not is_builtin(judge) and isinstance(cast("object", reply), Reply):
+            reply = replace(reply, value=question.reply(reply.value).value)
     except CallError as error:
         return Failure.of(error)
     except RagstoneError:

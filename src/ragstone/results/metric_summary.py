@@ -129,7 +129,7 @@ class MetricSummaryBuilder:
         self.failed: dict[Cause, First] = {}  # by cause, the first row that failed for it
         self.threshold: float | None = None  # the greatest that sets `passed`
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
-        self.zeros = 0  # scores of 0, but not because nothing is relevant
+        self.zeros = 0  # scores of 0
         self.latencies = Latencies()
         self.imputed: First | None = None  # the first row whose number a policy imputed
         self.note: First | None = None
@@ -206,8 +206,8 @@ class MetricSummaryBuilder:
             self.values.append(score.value)
             if isinstance(support := score.detail.get(MEAN_SUPPORT), float):
                 self.support.append(support)
+            self.zeros += not score.value
             if score.reason != NOTHING_RELEVANT:
-                self.zeros += not score.value
                 self._add_to_ends(score, score.value, place, sample_id)
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:

@@ -15,11 +15,17 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_va
 from pydantic_core import ErrorDetails
 
 from ragstone._internal.fields import FrozenModel, is_list, is_object
-from ragstone._internal.files import check_file
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import describe_fault
-from ragstone._internal.yaml import NAME, VARIABLE, line_of, load_yaml, variable_problems
-from ragstone.errors import InputError, Problem, TargetError, nearest
+from ragstone._internal.yaml import (
+    NAME,
+    VARIABLE,
+    line_of,
+    load_yaml,
+    read_settings_file,
+    variable_problems,
+)
+from ragstone.errors import InputError, Problem, nearest
 
 Values = Mapping[str, object]
 
@@ -189,14 +195,7 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def read(cls, path: Path) -> "ApiDescription":
-        try:
-            if path.exists() and not path.is_dir():
-                check_file(path)
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise TargetError(f"cannot read the target file {path}: {why}") from None
-        return cls.parse(text, path.name)
+        return cls.parse(read_settings_file(path), path.name)
 
     @classmethod
     def standard(cls, url: str) -> "ApiDescription":

@@ -37,7 +37,7 @@ def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
     assert provider.key
     with pytest.raises(UsageError) as caught:
         provider.read_key("m", elsewhere=False)
-    for said in (f"{provider.name}:m", provider.key, "base_url", "judge=offline"):
+    for said in (f"{provider.name}:m", provider.key, "base_url", "the judge offline"):
         assert said in str(caught.value)
     with pytest.raises(UsageError) as caught:
         provider.read_key("e", elsewhere=False, embeds=True)

@@ -115,12 +115,13 @@ def test_a_repeated_claim_has_to_be_the_one_in_its_place(place: int) -> None:
     ],
 )
 def test_label_words_are_read_in_any_case(written: str, label: Label) -> None:
-    assert labels_of(reply(item(1, written)), ONE) == [label]
+    assert labels_of(reply(item(1, written)), ONE.varied(partial=label is P)) == [label]
 
 
 @each_case(
     "written",
     [
+        "PARTIALLY_SUPPORTED",  # which the question did not offer
         *("yes", "true", "1", "entailed", "faithful", "no", "refuted", "idk", "unknown", "partial"),
         *("", "maybe", "not supported", "unsupported", "NOT_SUPPORTED", "not enough information"),
         *("-SUPPORTED", "¬SUPPORTED", "SUPPORTED?", "SUPPORTED?!", "Supported: no", "yes/no"),

@@ -365,7 +365,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdi
     returned: list[PartialVerdict] = []
     for item in items:
         verdict = None
-        if item.label:
+        if item.label and (question.partial or item.label is not claim.Label.PARTIALLY_SUPPORTED):
             evidence = find_evidence(item.quotes, finders)
             reason = _text(item.reason) or None
             verdict = claim.Verdict(label=item.label, reason=reason, evidence=evidence)
