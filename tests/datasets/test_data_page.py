@@ -1,9 +1,8 @@
+import re
 from pathlib import Path
 
-import pytest
 from tests.cases import each_case
 
-from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets import LOADERS, WORKBOOKS
 from ragstone.datasets.columns import ALIASES, CONVERSATIONS
 from ragstone.datasets.detect import SHAPES, Shape
@@ -13,12 +12,10 @@ OTHERS = (Path(__file__).parents[2] / "docs" / "other-tools.md").read_text(encod
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("table"), [ALIASES, CONTEXT_ALIASES], ids=["columns", "contexts"])
-def test_the_page_has_a_line_for_each_field_with_all_its_aliases(table: dict[str, tuple[str, ...]]):
-    for field, aliases in table.items():
-        others = ", ".join(f"`{alias}`" for alias in aliases)
-        lines = [line for line in PAGE.splitlines() if line.startswith(f"| `{field}` |")]
-        assert any(line.endswith(f"| {others} |" if others else "| |") for line in lines), field
+@each_case("field", ALIASES)
+def test_the_page_has_a_line_for_each_field_with_some_of_its_aliases(field: str):
+    [names] = re.findall(rf"^\* `{field}` \((.*?)\)", PAGE, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", names)) <= set(ALIASES[field])
 
 
 @each_case("name", [*WORKBOOKS, *LOADERS, *ENVELOPES, *CONVERSATIONS])
