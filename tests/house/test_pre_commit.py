@@ -81,5 +81,5 @@ def test_the_page_names_the_hook_and_the_actions_placeholder() -> None:
     [hook] = repo["hooks"]
     assert hook["id"] == HOOK["id"]
     assert re.search(hook["files"], "data/answers.jsonl")
-    action = (ROOT / "docs/github-action.md").read_text(encoding="utf-8")
+    action = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     assert f"OWNER/ragstone@{repo['rev']}" in action
