@@ -1,4 +1,4 @@
-"""The recipes of docs/scale.md, as they are there; one process is killed in each."""
+"""The recipes of docs/many-machines.md, as they are there; one process is killed in each."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ragstone import evaluate
 from ragstone.results.run import Run
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the engines warn about themselves
-PAGE = Path(__file__).parents[2] / "docs/scale.md"
+PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
 JUDGE = """
 import os, signal
 from ragstone.judges.offline.judge import OfflineJudge
