@@ -13,7 +13,7 @@ from tests.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 [HOOK] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-PAGE = (ROOT / "docs/other-tools.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
 
 
 def run(*files: str, cwd: Path) -> subprocess.CompletedProcess[str]:
