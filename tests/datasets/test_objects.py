@@ -175,7 +175,7 @@ def test_the_page_is_right_for_the_real_library(
     monkeypatch.setenv("RAGAS_DO_NOT_TRACK", "true")
     monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "1")
     page = (DOCS / LIBRARIES[library]).read_text(encoding="utf-8")
-    found = re.findall(r"^```py\n(.*?)^```\n\n```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```py\n(.*?)^```\n\n```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert found
     for code, output in found:
         done = subprocess.run(
