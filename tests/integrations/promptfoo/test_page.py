@@ -28,7 +28,7 @@ def block(language: str) -> str:
 
 async def test_the_example_comes_to_what_the_page_shows(promptfoo) -> None:
     done = await promptfoo(yaml.safe_load(block("yaml")), {"faithfulness.py": block("python")})
-    assert block("").strip() in done.said
+    assert block("text").strip() in done.said
     assert f"`{done.tests[1]['gradingResult']['reason']}`" in PAGE
 
 
