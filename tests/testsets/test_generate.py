@@ -327,8 +327,8 @@ def test_from_python(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_code_of_the_page_runs(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", author.url)
     write_documents(Path("manuals"))
-    page = (Path(__file__).parents[2] / "docs/questions.md").read_text(encoding="utf-8")
-    code = page.partition("```python\n")[2].partition("```")[0]
+    page = (Path(__file__).parents[2] / "docs/test-questions.md").read_text(encoding="utf-8")
+    code = page.partition("```py\n")[2].partition("```")[0]
     found: dict[str, object] = {}
     exec(compile(code, "page", "exec"), found)
     assert str(found["result"]) == "40 of 40"
