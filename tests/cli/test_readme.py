@@ -15,10 +15,8 @@ from tests.judges.local.conftest import write_model
 
 from ragstone.cli import COMMANDS, completed
 from ragstone.cli import ragstone as group
-from ragstone.cli.commands.metrics import outcomes
 from ragstone.demo.questions import DATASET
 from ragstone.metrics import registry
-from ragstone.types.policy import POLICIES
 
 ROOT = Path(__file__).parents[2]
 MODELS = {"nli": "nli", "minicheck": "pair", "lettuce": "tokens", "hhem": "pair"}
@@ -147,10 +145,3 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     said = ragstone(*words, "--dry-run")
     assert said.code == 0, said.err
     assert re.search("no calls were made|take no calls", said.out)
-
-
-def test_the_table_of_policies_on_its_page_is_the_one_that_is_printed() -> None:
-    columns = [outcomes(policy) for policy in POLICIES.values()]
-    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
-    for row in (["situation", *(f"`{name}`" for name in POLICIES)], *rows):
-        assert f"| {' | '.join(row)} |\n" in TEXTS["policies.md"]
