@@ -131,7 +131,7 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     Path("promptfooconfig.yaml").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
     rubric = (ROOT / "examples/politeness.yaml").read_text(encoding="utf-8")
     Path("politeness.yaml").write_text(rubric, encoding="utf-8")
-    prompt = re.search('"my_verify.md"\n(.*?)^```', TEXTS["llm-judge.md"], re.S | re.M)[1]  # type: ignore[index]
+    prompt = TEXTS["llm-judge.md"].partition('"my_verify.md"\n')[2].partition("```")[0]
     Path("my_verify.md").write_text(prompt, encoding="utf-8")
     Path("testset.xlsx").write_bytes(DATASET.read_bytes())
     chunk = {"id": 101, "text": ANSWERS["contexts"][0]}
