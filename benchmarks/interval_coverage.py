@@ -4,9 +4,9 @@ python benchmarks/interval_coverage.py [SIMULATIONS]
 
 Draws samples from score distributions whose mean is known. For 0/1 scores nothing is drawn: every
 possible sample is weighed by its chance. *below* and *above* are the shares of samples whose
-interval lies wholly below and above the true mean. Coverage at n = 50 and 200 must lie within
-93 to 97%, false alarms must not exceed 7%; exit 1 where one does not. n = 10 and 20, and the
-scores that are nearly always 1, are shown for what they are.
+interval lies wholly below and above the true mean. Coverage must be 93 to 97% at n = 200 and at
+least 93% at n = 50, false alarms must not exceed 7%; exit 1 where one does not. n = 10 and 20,
+and the scores that are nearly always 1, are shown for what they are.
 """
 
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.results.grouping import Grouping, RowKeys
-from ragstone.results.stats.intervals import mean_interval
+from ragstone.results.stats.intervals import SMALL, mean_interval
 from ragstone.results.stats.paired_tests import sign_flip, smallest_difference
 from ragstone.types.sample import Context
 
@@ -37,6 +37,14 @@ SCORES: dict[str, tuple[float, Draw]] = {
         0.91,
         lambda rng, n: np.where(rng.random(n) < 0.85, 1, rng.integers(0, 5, n) / 5),
     ),
+    "rare 1 among 0 to 0.3": (
+        0.18,
+        lambda rng, n: rng.choice([0, 0.1, 0.2, 0.3, 1], n, p=[0.2, 0.35, 0.25, 0.15, 0.05]),
+    ),
+    "rare 0 among 0.7 to 1": (
+        0.82,
+        lambda rng, n: rng.choice([1, 0.9, 0.8, 0.7, 0], n, p=[0.2, 0.35, 0.25, 0.15, 0.05]),
+    ),
 }
 MANY_SOURCES = 20
 """For fewer, the coverage is shown for what it is."""
@@ -51,7 +59,7 @@ SHOWN: dict[str, tuple[float, Draw]] = {
 
 def line(name: str, n: int, covered: float, below: float, above: float, *, must: bool) -> bool:
     """Print a line of the table; return whether it is as it must be."""
-    fine = not must or 0.93 <= covered <= 0.97
+    fine = not must or 0.93 <= covered <= (0.97 if n >= SMALL else 1)
     mark = "" if fine else "  OUT OF BOUNDS"
     print(f"{name:24} {n:5} {covered:8.1%} {below:8.1%} {above:8.1%}{mark}", flush=True)
     return fine
@@ -103,7 +111,7 @@ def grouped(sources: int, each: int, simulations: int, *, fifths: bool) -> bool:
     keys = RowKeys()
     for row in range(sources * each):
         keys.add(f"question {row}", [Context(text=f"source {row // each}")], {})
-    found = Grouping.of(sources * each, {kind: [one] for kind, one in keys.keys.items()})
+    found = Grouping.of(sources * each, keys.keys)
     covered = {"default": 0, "independent": 0}
     for _ in range(simulations):
         right = rng.beta(4, 1, sources).repeat(each)

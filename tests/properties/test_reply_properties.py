@@ -189,7 +189,7 @@ def compose(form: Form, legacy_text: bool, rng: random.Random) -> tuple[str, lis
 
 def _read(form: Form, reply: RawReply, claims: tuple[str, ...]) -> list[bool]:
     if form is GRADES:
-        return [grade.relevant for grade in parse_grades(reply, len(claims))]
+        return [grade.relevant for grade in parse_grades(reply, claims)]
     verdicts = parse_verdicts(reply, VerifyClaims(claims=claims, contexts=CONTEXTS))
     return [verdict.label is Label.SUPPORTED for verdict in verdicts]
 

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from importlib.resources import files
+from tomllib import loads
 from typing import Literal, NamedTuple
 
 from ragstone.judges.offline.matching import find_names
@@ -27,55 +29,13 @@ MIN_TERMS = 3  # words with a topic of an answer that is understood without its 
 MIN_COMMON = 5  # letters that related words have in common, such as `charge` and `charging`
 TYPO = 0.8  # how similar the letters of two words must be to be the same with a typing error
 
-_ASKING = frozenset(
-    "who whom whose when where why how many much long often far old fast wer wen wem wann wo wohin "
-    "warum wieso wie viel viele lange oft qui quand ou pourquoi comment combien quien cuando donde "
-    "como cuanto cuantos cuanta cuantas".split()
+_LISTS = loads(files("ragstone.testsets").joinpath("words.toml").read_text("utf-8"))
+_ASKING, _WHO, _NUMBER, _YES_NO, _COURTEOUS, _POLAR, _CHOICE, _AND, _PRONOUNS = (
+    frozenset(words.split()) for words in _LISTS.values() if isinstance(words, str)
 )
-_WHO = frozenset("who whom whose wer wen wem wessen qui quien quienes".split())
-_NUMBER = frozenset(
-    "when many much long often far old fast year date wann viel viele lange oft weit alt schnell "
-    "quand combien cuando cuanto cuantos cuanta cuantas".split()
-)
-_YES_NO = frozenset("yes no ja nein oui non si not only never always".split())
-_POLITE = frozenset(map(stem, "please tell kindly bitte svp".split()))
-_POLAR = frozenset(
-    "is are was were am do does did can could will would has have had should may might must isn't "
-    "aren't don't doesn't didn't can't won't ist sind war waren hat haben kann konnen darf muss "
-    "wird werden gibt est sont peut es son puede hay tiene".split()
-)
-_CHOICE = frozenset("or oder whether ob between zwischen".split())
-_AND = frozenset("and und et y".split())
-_PRONOUNS = frozenset(
-    "it its they them their he him his she her this that these those er ihn ihm dessen dies il ils "
-    "elle elles cela ca eso esto ella ellos ellas".split()
-)
-_EN = "document|text|passage|excerpt|context|chunk|article|paragraph|section|snippet"
-_DE = "dokument|text|abschnitt|auszug|kontext|passage|artikel|textstelle|absatz"
-_FR = "document|texte|passage|extrait|contexte|article|paragraphe"
-_ES = "documento|texto|pasaje|fragmento|contexto|artículo|párrafo"
-_VAGUE = lazy_pattern(  # clear to readers of the passage only, in English, German, French, Spanish
-    rf"\b(?:(?:this|these) (?:{_EN})s?"
-    rf"|the (?:above|following|given|provided) (?:{_EN})s?|the (?:passage|excerpt|snippet)s?"
-    r"|the authors?(?! of)"
-    rf"|(?:according to|based on) the (?:{_EN})s?"
-    rf"|the (?:{_EN})s? (?:sa(?:y|ys)|states?|mentions?|describes?|explains?|recommends?|lists?)"
-    r"|(?:mentioned|described|stated|listed|shown|discussed) (?:above|below|here)"
-    r"(?! (?:the|an?|my|your)\b)"
-    rf"|dies\w* (?:{_DE})\w{{0,2}}|(?:laut|gemäß) (?:de[mrs]|die) (?:{_DE})\w{{0,2}}"
-    rf"|(?:obige|vorliegende|folgende)[nmrs]? (?:{_DE})\w{{0,2}}"
-    r"|(?:oben|unten) (?:genannt|erwähnt|beschrieben)\w*"
-    rf"|(?:ce|cet|cette|ces) (?:{_FR})s?|(?:selon|d['’]après) l(?:e |a |es |['’])(?:{_FR})s?"
-    r"|(?:mentionné|décrit|cité)e?s? ci-(?:dessus|dessous)"
-    rf"|est(?:e|a|os|as) (?:{_ES})s?|según (?:el|la|los|las) (?:{_ES})s?"
-    r"|mencionad[oa]s? (?:arriba|anteriormente))\b",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(  # vague wording that may also refer to what a user has open
-    r"(?:this|these|dies\w*|cet?|cette|ces|est(?:e|a|os|as)) "
-    r"(?:do[ck]ument|te[xk]t|arti|section|paragra|párrafo|abs)",
-    re.IGNORECASE,
-)
+_POLITE = frozenset(map(stem, _COURTEOUS))
+_VAGUE = lazy_pattern(rf"\b(?:{'|'.join(_LISTS['vague'])})\b", re.IGNORECASE)
+_OPEN = re.compile("|".join(_LISTS["open"]), re.IGNORECASE)
 
 
 @lru_cache(maxsize=1 << 12)

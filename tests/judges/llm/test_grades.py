@@ -19,12 +19,12 @@ def reply(*entries: object) -> str:
 
 
 def grades_of(text: str, due: int = 3) -> list[bool]:
-    return [grade.relevant for grade in parse_grades(RawReply(text, SHOWN), due)]
+    return [grade.relevant for grade in parse_grades(RawReply(text, SHOWN), [""] * due)]
 
 
 def failure_of(text: str, due: int = 3) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(RawReply(text, SHOWN), due)
+        parse_grades(RawReply(text, SHOWN), [""] * due)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -42,14 +42,14 @@ RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
     ],
 )
 def test_the_schemas_own_shape_is_read_by_number_wherever_it_stands(text: str) -> None:
-    grades = parse_grades(RawReply(text, SHOWN), 3)
+    grades = parse_grades(RawReply(text, SHOWN), [""] * 3)
     assert [grade.relevant for grade in grades] == [True, False, True]
     assert {grade.reason for grade in grades} == {"so it is"}
 
 
 def test_a_reason_may_be_missing_or_blank() -> None:
     text = reply({"number": 1, "relevant": True}, entry(2, True, reason=" "))
-    assert [grade.reason for grade in parse_grades(RawReply(text), 2)] == [None, None]
+    assert [grade.reason for grade in parse_grades(RawReply(text), [""] * 2)] == [None, None]
 
 
 @each_case(

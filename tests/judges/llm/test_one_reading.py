@@ -35,7 +35,7 @@ def verdicts(text: str) -> str:
 
 def grades(text: str) -> str:
     reply = RawReply(text, SHOWN)
-    return "".join("NY"[grade.relevant] for grade in parse_grades(reply, len(CLAIMS)))
+    return "".join("NY"[grade.relevant] for grade in parse_grades(reply, CLAIMS))
 
 
 def claims(text: str) -> object:

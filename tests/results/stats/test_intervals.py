@@ -12,6 +12,7 @@ from ragstone.results.stats.intervals import (
     FEW,
     LARGE,
     RESAMPLES,
+    SMALL,
     Clusters,
     bca,
     mean_interval,
@@ -131,7 +132,7 @@ def test_a_cluster_of_one_is_no_cluster(n: int) -> None:
     assert mean_interval(beta(n), clusters=range(n)) == mean_interval(beta(n))
 
 
-@pytest.mark.parametrize("n", [60, LARGE + 1])
+@pytest.mark.parametrize("n", [SMALL, LARGE + 1])
 def test_copies_in_a_cluster_say_nothing_new(n: int) -> None:
     copied, labels = beta(n) * 4, [*range(n)] * 4
     assert mean_interval(copied, clusters=labels) == pytest.approx(mean_interval(beta(n)))
@@ -171,11 +172,18 @@ def test_a_label_too_few_is_an_error() -> None:
         mean_interval([0.1, 0.2, 0.3], clusters=["a", "b"])
 
 
-def test_it_covers_the_true_mean_about_as_often_as_it_says() -> None:
+RARE = ([0, 0.1, 0.2, 0.3, 1], [0.2, 0.35, 0.25, 0.15, 0.05])
+
+
+@pytest.mark.parametrize("n", [12, 20, 30, 50])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_it_covers_the_true_mean_with_rare_values_far_away(n: int, mirrored: bool) -> None:
     rng = np.random.default_rng(7)
-    ends = [mean_interval(rng.beta(5, 0.7, size=50).tolist()) or (1, 0) for _ in range(400)]
-    covered = np.mean([low <= 5 / 5.7 <= high for low, high in ends])
-    assert 0.92 <= covered <= 0.98
+    values, chances = np.array(RARE)
+    values = 1 - values if mirrored else values
+    drawn = rng.choice(values, (200, n), p=chances)
+    ends = [mean_interval(row) or (1, 0) for row in drawn]
+    assert np.mean([low <= values @ chances <= high for low, high in ends]) >= 0.94
 
 
 def test_many_values_are_drawn_in_blocks_of_bounded_memory() -> None:

@@ -277,10 +277,6 @@ _MaybeTokens = Annotated[
 ]
 
 
-def _listed(value: object) -> object:
-    return value if is_list(value) else []
-
-
 class _ToolCall(BaseModel):
     arguments: object = Field(None, validation_alias=AliasPath("function", "arguments"))
 
@@ -290,7 +286,7 @@ class _Message(BaseModel):
     refusal: str | None = None
     reasoning: object = None
     reasoning_content: object = None
-    tool_calls: Annotated[list[_ToolCall], BeforeValidator(_listed)] = []
+    tool_calls: Annotated[list[_ToolCall], BeforeValidator(lambda v: v if is_list(v) else [])] = []
 
     @property
     def text(self) -> str:

@@ -363,12 +363,12 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
     questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
         texts=_grade_texts,
         optional=("query",),
-        parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts)),
+        parse=lambda reply, q: replies.parse_grades(reply, q.contexts),
         schema=lambda q: grade_schema(len(q.contexts), reason=_text(SHORT)),
     ),
     questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
         texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-        parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences)),
+        parse=lambda reply, q: replies.parse_grades(reply, q.sentences),
         schema=lambda q: grade_schema(len(q.sentences)),
     ),
     questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](

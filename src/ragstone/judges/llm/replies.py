@@ -19,6 +19,7 @@ from ragstone._internal.fields import is_list, no_constant
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
+from ragstone.judges.offline.judge import abstains
 from ragstone.types import claim
 from ragstone.types.questions import FindAnswer, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
@@ -336,6 +337,8 @@ def _in_place(number: int, item: _Listed, claims: Sequence[str]) -> _Item:
     return _Item(number if is_own else None, written, label, item.reason)
 
 
+_NAMED_LABEL = re.compile(rf"(?<!NOT )(?<!['\"])\b({'|'.join(claim.Label)})\b")
+_QUOTE = re.compile(r"""["'“‘„«]([^"“”„«»]{20,}?)["'”’»](?!\w)""")
 _LABELS = {label.value: label for label in claim.Label}
 _PROMPTFOO = {"yes": claim.Label.SUPPORTED, "no": claim.Label.CONTRADICTED}
 _OTHER_LABELS = {
@@ -359,8 +362,23 @@ def _check_numbers(
     raise reply.unusable(Cause.COUNT_MISMATCH, message)
 
 
+def _check_reasons(
+    reply: RawReply, reasons: Iterable[tuple[int | None, str | None]], texts: Sequence[str]
+) -> None:
+    """Refuse entries if more of their reasons quote other texts than their own."""
+    quotes = (
+        (n, " ".join(q.split())) for n, reason in reasons for q in _QUOTE.findall(reason or "")
+    )
+    lines = [" ".join(text.split()) for text in texts]
+    places = [[n, *(i for i, line in enumerate(lines, 1) if quote in line)] for n, quote in quotes]
+    about = [n in found for n, *found in places if found]
+    if 2 * sum(about) < len(about) > 1:
+        raise reply.malformed("its reasons quote other entries than their numbers")
+
+
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdict, ...]:
     items, expected = _read_verdicts(reply, question.claims), len(question.claims)
+    _check_reasons(reply, [(item.number, item.reason) for item in items], question.claims)
     finders = list(map(QuoteFinder, question.contexts))
     returned: list[PartialVerdict] = []
     for item in items:
@@ -377,6 +395,10 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdi
     if unread := next((item for item in returned if item.verdict is None), None):
         message = f"{quoted(unread.written or '')!r} is not a label"
         raise reply.unusable(Cause.MALFORMED, message, tuple(returned))
+    for item in items:
+        named = set(_NAMED_LABEL.findall(item.reason or ""))
+        if item.label and named - {item.label.value} == named != set():
+            raise reply.malformed(f"its reason for {item.label.value} names {min(named)}")
     in_order = sorted(returned, key=lambda item: item.number or 0)
     return tuple(item.verdict for item in in_order if item.verdict)
 
@@ -388,27 +410,30 @@ def find_evidence(
     evidence: list[claim.Evidence] = []
     for quote in quotes if finders else ():
         if words := _text(quote.quote):
-            named = quote.context - 1 if 1 <= quote.context <= len(finders) else 0
+            named = quote.context - 1
             context, span = find_in(finders, words, named) or (named, None)
             start, end = span or (None, None)
-            evidence.append(
-                claim.Evidence(
+            if 0 <= context < len(finders):  # else it is in none, and names none
+                found = claim.Evidence(
                     context=context, start=start, end=end, quote=words, verified=bool(span)
                 )
-            )
+                evidence.append(found)
     return tuple(evidence)
 
 
-def parse_grades(reply: RawReply, expected: int) -> tuple[claim.Grade, ...]:
+def parse_grades(reply: RawReply, graded: Sequence[str]) -> tuple[claim.Grade, ...]:
     grades = read_form(reply, _Grades).grades
-    _check_numbers(reply, [each.number for each in grades], expected, "grade")
+    _check_numbers(reply, [each.number for each in grades], len(graded), "grade")
+    _check_reasons(reply, [(each.number, each.reason) for each in grades], graded)
     in_order = sorted(grades, key=lambda each: each.number)
     return tuple(claim.Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
 
 
-PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
+PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing or more, a verdict
     r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
-    r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
+    r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>|etc"
+    r"|(?:and )?(?:[0-9]+ )?more (?:claims?|facts?|statements?)(?: follow)?)\W*)"
+    r"|.*\((?:not )?(?:stated|supported|verified)\)\W*"
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
     re.IGNORECASE,
 )
@@ -416,8 +441,14 @@ PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or
 
 def parse_claims(reply: RawReply, source: str) -> tuple[str, ...]:
     """Return the claims; refusals are claims only if their `source` refuses as well."""
-    texts = statements_in_text(reply.text) if reply.legacy_text else None
-    return _texts(reply, read_form(reply, _Claims).claims if texts is None else texts, source)
+    listed = statements_in_text(reply.text) if reply.legacy_text else None
+    texts = _texts(reply, read_form(reply, _Claims).claims if listed is None else listed, source)
+    *others, last = texts or ("",)
+    if others and last[-1].isalnum() and not any(text[-1].isalnum() for text in others):
+        _, found, rest = " ".join(source.split()).partition(last)
+        if found and rest[:2].strip()[:1].isalnum():
+            raise reply.malformed(f"its last claim is cut off: {quoted(last)!r}")
+    return texts
 
 
 def _texts(reply: RawReply, listed: Iterable[str], source: str = "") -> tuple[str, ...]:
@@ -451,7 +482,7 @@ def parse_found(reply: RawReply, question: FindAnswer) -> claim.FoundAnswer:
     if not read.found:
         return claim.FoundAnswer(found=False)
     evidence = find_evidence(read.evidence, list(map(QuoteFinder, question.contexts)))
-    if not (answer := _one_line(read.answer)):
+    if not (answer := _one_line(read.answer)) or PLACEHOLDER.fullmatch(answer) or abstains(answer):
         raise reply.malformed("it found an answer, but gives none")
     return claim.FoundAnswer(found=True, answer=answer, evidence=evidence)
 

@@ -2,7 +2,7 @@
 
 Most scores lie in a range such as 0 to 1, many are exactly 0 or 1, samples are small, and rows come
 in groups. No single method covers well for all of these, so `mean_interval` chooses: the exact
-interval of a proportion for scores of 0 and 1, Gaffke's bound for few values, else the BCa
+interval of a proportion for scores of 0 and 1, Gaffke's bound for up to 99 values, else the BCa
 bootstrap of whole groups. All draws have a fixed seed: the same scores have the same interval.
 """
 
@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from ragstone.results.stats.sums import UNIT, ExactSums, Numbers, exact
 
 RESAMPLES = 2000
-DRAWS = 20_000
+DRAWS = 5_000
 SEED = 20_240_229
 BLOCK = 250_000  # numbers drawn at once; this limits the memory of a bootstrap to about 8 MB
 LARGE = 500  # for more groups, resampling is as good as its analytic form, which is instant
 FEW = 10  # fewer values (or clusters) are too few to resample
+SMALL = 100  # of fewer, rare values far from the others may all be missing (record 0029)
 FEW_OFF_THE_END = 3  # values off an end of the range: fewer hardly show how values vary
 FEW_TRIALS = 30  # for fewer, conservative for proportions; else exact on average (record 0029)
 NORMAL = NormalDist()
@@ -170,17 +171,18 @@ class Distinct(NamedTuple):
         return cls(means[some], counts[some], np.ones(3)[some])
 
 
-def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
+def bounded(groups: Distinct, low: float, high: float, level: float, *, added: float = 1.0) -> Ends:
     """Return the interval of the mean of few values in a finite range.
 
-    One more value, at the far end of the range, is added, and all get random weights; a quantile
-    of the weighted means is the interval's end. If all values are at the ends of the range, this is
-    Clopper and Pearson's interval. Sources: Gaffke, Three test statistics for a
+    One more value (or, with `added` 0.5, half of one), at the far end of the range, is added, and
+    all get random weights; a quantile of the weighted means is the interval's end. If all values
+    are at the ends of the range, this is Clopper and Pearson's interval; with half a value, nearly
+    mid-P's. Sources: Gaffke, Three test statistics for a
     nonparametric one-sided hypothesis on the mean of a nonnegative variable (2005); Learned-Miller
     and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
     """
     tail = (1 - level) / 2
-    shapes = np.append(groups.counts, 1.0)
+    shapes = np.append(groups.counts, added)
     weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(DRAWS, shapes.size))
     average = float(groups.counts @ groups.sizes) / groups.counts.sum()
     weights *= np.append(groups.sizes, average)
@@ -267,7 +269,8 @@ def mean_interval(
     exact interval of a proportion. It is valid for the mean too, because the mean of a bounded
     score is no further from an end than the share of values off that end. For fewer than FEW
     values, and for the far side if fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound.
-    Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
+    For fewer than SMALL, the same with half an added value. Otherwise the bootstrap, BCa. Without
+    a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
     "values" above means clusters. None for fewer than two, and if all are equal and inside the
@@ -305,14 +308,8 @@ def mean_interval(
     if finite and (equal or is_share):
         share = proportion_interval(n - off_high, n, level)
         ends = low + share[0] * (high - low), low + share[1] * (high - low)
-    elif groups and n < FEW:
-        ends = bounded(distinct, low, high, level) if finite else student(groups, level)
     else:
-        ends = (
-            bca(groups, level)
-            if groups
-            else _expanded(sums.mean, sums.error, sums.acceleration, _reach(n, level))
-        )
+        ends = _ends(groups, distinct, sums, level, low, high)
         if finite and min(off_low, off_high) < FEW_OFF_THE_END:
             # the few values off one end hardly show how far the mean may be from it
             safe = bounded(distinct, low, high, level)
@@ -321,6 +318,21 @@ def mean_interval(
                 max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
             )
     return max(low, min(ends[0], sums.mean)), min(high, max(ends[1], sums.mean))
+
+
+def _ends(
+    groups: Clusters | None,
+    distinct: Distinct,
+    sums: ExactSums,
+    level: float,
+    low: float,
+    high: float,
+) -> Ends:
+    if not groups:
+        return _expanded(sums.mean, sums.error, sums.acceleration, _reach(sums.n, level))
+    if groups.count < SMALL and math.isfinite(high - low):
+        return bounded(distinct, low, high, level, added=1.0 if groups.count < FEW else 0.5)
+    return student(groups, level) if groups.count < FEW else bca(groups, level)
 
 
 def bounds(
