@@ -84,7 +84,7 @@ def run(engine: str, data: str) -> None:
 
 
 def score_in_spark(data: str) -> None:
-    """Score the file in Spark, as in docs/scale.md."""
+    """Score the file in Spark, as in docs/many-machines.md."""
     from pyspark.sql import SparkSession
 
     import ragstone

@@ -36,7 +36,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(name, block) for name, text in TEXTS.items() for block in pattern.findall(text)]
 
 
-ELSEWHERE = {"notebooks.md", "platforms.md", "scale.md"}
+ELSEWHERE = {"notebooks.md", "platforms.md", "many-machines.md"}
 """Pages whose code runs in integrations/ (Jupyter, MLflow), testsets/test_generate.py, engines/."""
 CODE = [
     pytest.param(block, id=f"{page}-{n}")
