@@ -182,7 +182,7 @@ def test_a_class_without_a_rubric_is_refused() -> None:
 def test_the_page_shows_the_example() -> None:
     page = (EXAMPLE.parents[1] / "docs" / "own-metrics-and-judges.md").read_text(encoding="utf-8")
     example = EXAMPLE.read_text(encoding="utf-8")
-    assert f"```yaml title=\"politeness.yaml\"\n{example[example.index('name:') :]}```\n" in page
+    assert f'```yaml title="politeness.yaml"\n{example[example.index("name:") :]}```\n' in page
     for key in NamedRubric.model_fields:
         assert f"`{key}`" in page
 
