@@ -1,4 +1,4 @@
-"""Write the table of docs/config.md and docs/ragstone.schema.json from the declared settings.
+"""Write the list of docs/settings.md and docs/ragstone.schema.json from the declared settings.
 
 Run it as `python scripts/make_settings_page.py` after a setting changed.
 """
@@ -7,37 +7,35 @@ import json
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "config.md"
+PAGE = DOCS / "settings.md"
 SCHEMA = DOCS / "ragstone.schema.json"
 BEGIN = "<!-- settings: written by scripts/make_settings_page.py -->\n"
 END = "<!-- end of settings -->\n"
 
 
-def table() -> str:
-    """Return one Markdown table per group of settings."""
-    from ragstone.types.config import GROUPS, SETTINGS
+def listing() -> str:
+    """Return the names of the settings with an option, and the others with what they mean."""
+    from ragstone.types.config import SETTINGS
 
-    parts: list[str] = []
-    for group in GROUPS:
-        lines = [f"### {group}\n", "| key | option | default | meaning |", "|---|---|---|---|"]
-        for setting in SETTINGS.values():
-            if setting.group == group:
-                keys = ", ".join(f"`{key}`" for key in (setting.name, *setting.keys))
-                flags = ", ".join(f"`{flag}`" for flag in setting.flags)
-                if not setting.option:
-                    flags = f"`--set {setting.name}=...`"
-                default = f"`{setting.default}`" if setting.default else ""
-                meaning = setting.description.replace("|", "\\|")
-                lines.append(f"| {keys} | {flags} | {default} | {meaning} |")
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+    named, others = list[str](), list[str]()
+    for setting in SETTINGS.values():
+        keys = " or ".join(f"`{key}`" for key in (setting.name, *setting.keys))
+        flag = "--" + setting.name.replace("_", "-")
+        if not setting.option:
+            default = f" Default: {setting.default}." if setting.default else ""
+            others.append(f"* {keys}: {setting.description}{default}")
+        elif any(each.startswith(flag) for each in setting.flags):
+            named.append(keys)
+        else:
+            named.append(f"{keys} (`{setting.flags[-1]}`)")
+    return "\n".join([f"With an option: {', '.join(named)}.\n", "With `--set`:\n", *others])
 
 
 def page(text: str) -> str:
-    """Return the page with its tables written again."""
+    """Return the page with its list written again."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    return f"{before}{BEGIN}\n{listing()}\n{END}{after}"
 
 
 def schema() -> str:
