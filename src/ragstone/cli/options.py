@@ -362,7 +362,7 @@ CONFIG = option(
 SET = option(
     "--set set_",
     "A setting without an option of its own, by its name in a config file, such as "
-    "temperature=0.7; docs/config.md lists all.",
+    "temperature=0.7; docs/settings.md lists all.",
     multiple=True,
     metavar="KEY=VALUE",
 )

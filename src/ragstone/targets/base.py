@@ -66,7 +66,7 @@ class Target(AsyncResource, ABC):
         """Return what its calls leave out; the first thousand samples are looked at."""
         if self.has_history or not any(each.history for each in islice(samples, 1000)):
             return ()
-        fix = "see `messages` in docs/targets.md"
+        fix = "see `messages` in docs/connect.md"
         return (f"{self.name} is given questions without the conversation before them; {fix}",)
 
     @abstractmethod

@@ -213,7 +213,7 @@ class ApiDescription(FrozenModel):
             problems = [
                 Problem(
                     f"{'.'.join(map(str, place)) or 'the file'}: {seen}",
-                    "" if ";" in seen else "see docs/targets.md for a complete file",
+                    "" if ";" in seen else "see docs/connect.md for a complete file",
                     row=line_of(root, place),
                     unit="line",
                 )

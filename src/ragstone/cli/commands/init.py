@@ -85,7 +85,7 @@ def command(folder: Path, target: str | None, **given: Any) -> None:
         api = templates.joinpath("targets", API).read_text(encoding="utf-8")
         base = api.index("base: ")
         texts[API] = (
-            f"# How the RAG API is called: see docs/targets.md.\nbase: {json.dumps(target)}"
+            f"# How the RAG API is called: see docs/connect.md.\nbase: {json.dumps(target)}"
         )
         texts[API] += api[api.index("\n", base) :]
     for name in (*texts, API, FILE) if target else (*texts, FILE):
@@ -137,7 +137,7 @@ def _describe_api(url: str, query: str, given: Given) -> str:
     if "contexts" not in found:
         click.echo(f"contexts  no list of texts in the reply; add a path to {API} if it has one")
     click.echo()
-    return f"# How the RAG API is called, as its reply shows: see docs/targets.md.\n{text}"
+    return f"# How the RAG API is called, as its reply shows: see docs/connect.md.\n{text}"
 
 
 def settings_text(chosen: Mapping[str, str]) -> str:

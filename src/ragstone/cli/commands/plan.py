@@ -42,7 +42,7 @@ from ragstone.types.gate import share
         json_file("plan"),
         STORE,
     ],
-    epilog=f"{RUN} See docs/plan-and-drift.md#formulas.",
+    epilog=f"{RUN} See docs/compare-and-plan.md#plan.",
 )
 def command(detect: str, power: str, like: tuple[str, ...], **given: Any) -> None:
     """Plan a comparison: how many questions and labels show a difference?

@@ -38,7 +38,7 @@ def _cores() -> int:
 
 
 class LocalSettings(JudgeOptions):
-    """The options of a local model; docs/local-judges.md explains them."""
+    """The options of a local model; docs/local-models.md explains them."""
 
     judge: ClassVar[str] = "a local judge"
     speed: ClassVar[frozenset[str]] = frozenset({"batch", "threads", "device"})
