@@ -41,6 +41,7 @@ _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
 
 def find_run(store: Store, name: str) -> str:
+    """Return the id of the run that an id, its beginning, a tag or `last` names."""
     with store.connect() as connection:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()

@@ -88,11 +88,11 @@ class Policy:
 
 
 _READ = loads(Path(__file__).with_name("policies.toml").read_text(encoding="utf-8"))
+_NAMED = {name: {"name": name, **about} for name, about in _READ["policies"].items()}
 POLICIES: Mapping[str, Policy] = MappingProxyType(
-    TypeAdapter(dict[str, Policy]).validate_python(
-        {name: {"name": name, **about} for name, about in _READ["policies"].items()}
-    )
+    TypeAdapter(dict[str, Policy]).validate_python(_NAMED)
 )
+"""Name -> policy; `ragstone metrics --policies` shows what each does."""
 STRICT = POLICIES["strict"]
 PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
     {name: MappingProxyType(settings) for name, settings in _READ["presets"].items()}
