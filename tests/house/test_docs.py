@@ -1,6 +1,8 @@
 """The docs: their code runs, their names exist, and what the commands say is not typed by hand."""
 
+import ast
 import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import click
 import pytest
 from tests.cases import each_case
 
+import ragstone
 from ragstone.cli import COMMANDS, METRIC
 from ragstone.cli.commands.run import command as run_command
 from ragstone.evaluation.config_file import KEYS, read_config
@@ -18,6 +21,7 @@ from ragstone.types.policy import POLICIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+CODE = re.compile(r"^```py(?:thon)?\b[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)(#[^)]*)?\)")
 
 
@@ -91,13 +95,13 @@ def test_the_settings_on_the_page_are_those_declared() -> None:
 
 
 def test_every_key_of_the_config_is_on_its_page() -> None:
-    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     for key in KEYS:
         assert f"`{key}`" in page, key
 
 
 def test_the_config_of_the_page_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for name in re.findall(r"\$\{(\w+)\}", "".join(examples)):
         monkeypatch.setenv(name, "localhost")
@@ -106,3 +110,32 @@ def test_the_config_of_the_page_is_read(tmp_path: Path, monkeypatch: pytest.Monk
         path.write_text(example, encoding="utf-8")
         assert read_config(path).plan() != Plan()
     assert examples
+
+
+def test_every_name_that_an_example_imports_is_on_the_page_of_the_python_reference() -> None:
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    documented = {locate(name) for name in re.findall(r"^::: (\S+)", page, re.MULTILINE)}
+    examples = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")]
+    examples += [code for path in PAGES for code in CODE.findall(path.read_text(encoding="utf-8"))]
+    imported = {
+        f"{each.module}.{name.name}"
+        for code in examples
+        for each in ast.walk(ast.parse(code))
+        if isinstance(each, ast.ImportFrom) and (each.module or "").startswith("ragstone")
+        for name in each.names
+    }
+    public = {f"ragstone.{name}" for name in ragstone.__all__ if not name.startswith("_")}
+    compat = {name for name in imported if name.startswith("ragstone.compat.")}
+    missing = [name for name in imported | public - compat if locate(name) not in documented]
+    assert not missing
+
+
+def locate(name: str) -> int:
+    """Return the identity of what a dotted name leads to."""
+    return id(pkgutil.resolve_name(name))
+
+
+def test_every_page_is_in_the_list_for_assistants() -> None:
+    listed = set(re.findall(r"\]\((\S+?)\)", (ROOT / "docs/llms.txt").read_text(encoding="utf-8")))
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "internals" not in page.parts]
+    assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in pages}
