@@ -44,9 +44,8 @@ class Gate(FrozenModel):
                 return self._check_interval(found.mean, found.interval, found.labels, left)
             why = found and f"the calibration {found.calibration} cannot decide ({found.problem})"
             return self._result(why=why or "no calibration has labels of it")
-        contradicted = self._contradicted(summary)
-        if contradicted and self.of in ("mean", "interval"):
-            return self._result(value=value, why=contradicted)
+        if self.of in ("mean", "interval") and (doubt := self._doubt(summary)):
+            return self._result(value=value, why=doubt)
         if self.of == "interval":
             if value is not None and summary.interval:
                 return self._check_interval(value, summary.interval, summary.scored)
@@ -59,8 +58,10 @@ class Gate(FrozenModel):
             return self._result()
         return self._result(value=value, passed=self._reached(value))
 
-    def _contradicted(self, summary: Summary) -> str:
-        """Return how the mean corrected with labels contradicts that of the judge, if it does."""
+    def _doubt(self, summary: Summary) -> str:
+        """Return that no score is the judge's own, or that labels contradict its mean."""
+        if summary.scored and summary.flagged == summary.scored:
+            return "a policy imputed every score"
         found, value = summary.corrected, summary.mean
         if value is None or not found or found.mean is None or not found.interval or found.problem:
             return ""

@@ -92,7 +92,6 @@ _NAMED = {name: {"name": name, **about} for name, about in _READ["policies"].ite
 POLICIES: Mapping[str, Policy] = MappingProxyType(
     TypeAdapter(dict[str, Policy]).validate_python(_NAMED)
 )
-"""Name -> policy; `ragstone metrics --policies` shows what each does."""
 STRICT = POLICIES["strict"]
 PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
     {name: MappingProxyType(settings) for name, settings in _READ["presets"].items()}
