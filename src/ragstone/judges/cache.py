@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -167,9 +168,9 @@ class CachedJudge(JudgeWrapper):
 
     def __init__(self, judge: Judge, file: str | Path, *, budget: Budget | None = None) -> None:
         super().__init__(judge)
-        scheme, is_url, _ = str(file).partition("://")
-        if is_url:
-            raise UsageError(f"{scheme}://...: replies are cached in a file; specify its path")
+        if meant := re.match(r"(\w\w+):/|(?!\w:[\\/]).*:.*@", str(file)):  # it may have a password
+            scheme = f"{meant[1]}://..." if meant[1] else "a URL"
+            raise UsageError(f"{scheme}: replies are cached in a file; specify its path")
         self._replies = ReplyCache(file)
         self._parts = (self._replies, judge)
         self._budget = budget or Budget()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import NamedTuple, TypeVar
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
@@ -34,23 +35,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD_GAPS = re.compile(r"[-_\s]+")
 _MAX_WORD = 80
 _WORD_EDGES = " \t\r\n_*\"'`"
-_REFUSAL = re.compile(
-    r"\b(?:"
-    r"i (?:cannot|can't|can not|could not|couldn't|won't|will not|must decline|decline|refuse)"
-    r"|i(?: a|')m (?:unable|not able|not allowed|sorry|afraid)"
-    r"|i apologi[sz]e|my apologies|sorry,? but|as an ai\b"
-    r"|(?:cannot|can't|can not|unable to) "
-    r"(?:determine|verify|assess|evaluate|provide|comply|assist)"
-    r"|(?:insufficient|lacks?|no) (?:information|context|evidence) (?:to|for|is|was|provided)"
-    r"|insufficient (?:information|context|evidence)"
-    r"|(?:not|\w+n't)(?: \w+){0,3} (?:enough|sufficient) (?:information|info|context|evidence)"
-    r"|no verdicts|(?:refuse|decline)d? to answer"
-    r"|against my (?:policy|policies|guidelines|programming)"
-    r"|tut mir leid|leider kann ich|ich kann (?:\w+ )?nicht|je suis désolée?|je ne peux pas"
-    r"|lo siento|no puedo"
-    r")|抱歉|对不起|我无法|申し訳",
-    re.IGNORECASE,
-)
+_LINES = files("ragstone.judges.llm").joinpath("refusals.txt").read_text("utf-8").splitlines()
+_REFUSAL = re.compile("|".join(_LINES[1:]), re.IGNORECASE)
 
 
 def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
