@@ -1,4 +1,4 @@
-"""docs/internals/coverage.md: every requirement has a result, and every link in it exists."""
+"""coverage.md: every requirement has a result, and every link in it exists."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ ROWS = {"S0": 52, "S1": 22, "S2": 20, "S3": 43, "S4": 27, "C": 27}
 """Rows of each source in the checklist; C are the contradictions."""
 
 ROOT = Path(__file__).parents[2]
-PAGE_FILE = ROOT / "docs/internals/coverage.md"
+PAGE_FILE = Path(__file__).with_name("coverage.md")
 PAGE = PAGE_FILE.read_text(encoding="utf-8")
 LINES = re.findall(r"^\| (S\d\.\d+|C\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
 PLACES = [(row, place) for row, _, places in LINES for place in places.split("; ")]
