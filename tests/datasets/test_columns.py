@@ -1,21 +1,20 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cases import each_case
+from tests.datasets.reading import lines
 
 from ragstone._internal.text import plain_name
-from ragstone.datasets import Dataset, load
+from ragstone.datasets import load
 from ragstone.datasets.columns import (
     ALIASES,
     WEAK_OF,
     Layout,
     ambiguous,
     mapping,
-    no_query,
     resolve_columns,
 )
 from ragstone.datasets.detect import SHAPES
@@ -30,20 +29,15 @@ PAIRS = [
 ]
 
 
-def test_the_table_has_every_field_of_a_sample():
-    assert set(ALIASES) == set(Sample.model_fields)
-
-
 @each_case(("field", "alias"), PAIRS)
 @each_case("change", [str, str.upper, str.title, lambda name: f" {name} "])
 def test_every_alias_is_its_field(field: str, alias: str, change: type[str]):
     name = change(alias)
     assert Layout.of([name], {}).fields == {field: name}
+    assert resolve_columns({alias: "x"}, ["x"]) == {field: "x"}
 
 
-@pytest.mark.parametrize(
-    "name", ["Ground_truth_answer", "ground truth answer", "GroundTruth-Answer"]
-)
+@each_case("name", ["Ground_truth_answer", "ground truth answer", "GroundTruth-Answer"])
 def test_names_match_without_case_blanks_underscores_and_hyphens(name: str):
     assert Layout.of([name], {}).fields == {"reference": name}
 
@@ -53,46 +47,21 @@ def test_unknown_columns_become_tags_under_their_own_names():
     assert layout.tags == ("Difficulty", "source_files")
 
 
-def test_columns_of_several_turns_stand_apart():
-    assert Layout.of(["query", "Messages"], {}).conversations == ("Messages",)
-
-
-def test_a_mapping_goes_before_the_names():
-    layout = Layout.of(["question", "Frage"], {"query": "Frage"})
-    assert layout.fields == {"query": "Frage"}
-    assert layout.tags == ("question",)
-
-
-def test_two_columns_for_one_field_are_in_ambiguous():
-    layout = Layout.of(["question", "a", "user_input"], {})
+def test_two_columns_for_one_field_are_ambiguous_unless_one_is_chosen():
+    columns = ["question", "a", "user_input"]
+    layout = Layout.of(columns, {})
     assert layout.ambiguous == {"query": ("question", "user_input")}
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
     assert str(ambiguous("query", layout.ambiguous["query"], row=3)) == (
         "row 3: the columns 'question' and 'user_input' all match query; "
         "choose one: map query=COLUMN"
     )
-
-
-def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
-    columns = ["question", "user_input"]
     layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns))
-    assert layout.ambiguous == {}
-    assert layout.fields == {"query": "user_input"}
-    assert layout.tags == ("question",)
+    assert (layout.ambiguous, layout.fields) == ({}, {"query": "user_input"})
+    assert layout.tags == ("question", "a")
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (["xyz"], "no query column found; the columns are 'xyz'; map query=COLUMN"),
-        ([], "no query column found; the columns are none; map query=COLUMN"),
-    ],
-)
-def test_no_query_tells_the_columns(columns: list[str], expected: str):
-    assert str(no_query(columns)) == expected
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("row", "hint"),
     [
         ({"Querry": "How high is it", "answer": "x"}, "did you mean map query=Querry?"),
@@ -102,41 +71,22 @@ def test_no_query_tells_the_columns(columns: list[str], expected: str):
 )
 def test_the_values_propose_a_query(row: dict[str, str], hint: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        rows(tmp_path / "a.jsonl", row)
+        lines(tmp_path / "a.jsonl", row)
     assert caught.value.problems[0].fix == hint
 
 
-@each_case(("field", "alias"), PAIRS)
-def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
-    assert resolve_columns({alias: "x"}, ["x"]) == {field: "x"}
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("mapped", "expected"),
     [
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
-        (
-            {"relevance": "Frage", "point_ids": "Antwort"},
-            "map point_ids=Antwort: relevance is already mapped to a column",
-        ),
-        (
-            {"question": "Fragen"},
-            (
-                "map query=Fragen: there is no column 'Fragen'; "
-                "did you mean map query=Frage? "
-                "(the columns are 'Frage', 'Antwort')"
-            ),
-        ),
-        (
-            {"query": "xyz"},
-            "map query=xyz: there is no column 'xyz' (the columns are 'Frage', 'Antwort')",
-        ),
+        ({"relevance": "Frage", "point_ids": "Antwort"}, "relevance is already mapped to a column"),
+        ({"question": "Fragen"}, "there is no column 'Fragen'; did you mean map query=Frage? "),
+        ({"query": "xyz"}, "there is no column 'xyz' (the columns are 'Frage', 'Antwort')"),
     ],
 )
 def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], expected: str):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=re.escape(expected)):
         resolve_columns(mapped, ["Frage", "Antwort"])
-    assert str(caught.value) == expected
 
 
 FILES = Path(__file__).parent / "files"
@@ -166,19 +116,13 @@ READ_AS = {
 }
 WITHOUT_RESPONSE = ("langfuse-items.json", "langsmith-examples.jsonl")
 WITHOUT_CONTEXTS = (*WITHOUT_RESPONSE, "langfuse-observations.csv")
-Write = Callable[[str, str], Path]
 
 
 def first(name: str) -> Sample:
     return load(FILES / name).samples[0]
 
 
-def rows(path: Path, *records: object) -> Dataset:
-    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    return load(path)
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in FILES.iterdir()))
+@each_case("name", sorted(path.name for path in FILES.iterdir()))
 def test_every_file_is_read_as_what_it_is_whatever_it_is_called(name: str, tmp_path: Path) -> None:
     other = (tmp_path / "data").with_suffix(Path(name).suffix)
     other.write_bytes((FILES / name).read_bytes())
@@ -186,10 +130,9 @@ def test_every_file_is_read_as_what_it_is_whatever_it_is_called(name: str, tmp_p
     assert not READ_AS[name] or f"read as {READ_AS[name]}" in loaded.source.notes
     sample = loaded.samples[0]
     assert sample.query == QUERY
-    if name in WITHOUT_RESPONSE:
-        assert (sample.response, sample.reference) == (None, REFERENCE)
-    else:
-        assert sample.response == RESPONSE
+    lacks = name in WITHOUT_RESPONSE
+    assert sample.response == (None if lacks else RESPONSE)
+    assert not lacks or sample.reference == REFERENCE
     texts = [context.text for context in sample.contexts or ()]
     assert texts[:1] == ([] if name in WITHOUT_CONTEXTS else [HEIGHT])
 
@@ -207,17 +150,13 @@ def test_no_shape_hides_another(shape) -> None:
         assert next(each for each in SHAPES if each.fits(names)) == shape
 
 
-def test_ids_of_ragas_join_their_texts() -> None:
+def test_ids_of_ragas_join_their_texts_or_are_a_ranking(tmp_path: Path) -> None:
     sample = first("ragas.jsonl")
     assert sample.contexts == (Context(text=HEIGHT, id="doc-a"), Context(text=BUILT, id="doc-b"))
     assert sample.relevance == {"doc-a": 1.0}
     assert load(FILES / "ragas.jsonl").samples[1].contexts == ()
-
-
-def test_ids_of_ragas_without_texts_are_a_ranking(tmp_path: Path) -> None:
-    loaded = rows(tmp_path / "a.jsonl", {"user_input": "q", "retrieved_context_ids": ["a", 2]})
-    assert loaded.samples[0].ranked_ids == ("a", "2")
-    assert loaded.samples[0].contexts is None
+    loaded = lines(tmp_path / "a.jsonl", {"user_input": "q", "retrieved_context_ids": ["a", 2]})
+    assert (loaded.samples[0].ranked_ids, loaded.samples[0].contexts) == (("a", "2"), None)
 
 
 def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
@@ -227,7 +166,7 @@ def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
     assert golden.tags == {"context": '["A guild built it."]'}
 
 
-@pytest.mark.parametrize("name", ["deepeval.csv", "ragaliq.csv"])
+@each_case("name", ["deepeval.csv", "ragaliq.csv"])
 def test_joined_texts_are_taken_apart_and_that_is_reported(name: str) -> None:
     loaded = load(FILES / name)
     assert [context.text for context in loaded.samples[0].contexts or ()] == [HEIGHT, BUILT]
@@ -235,7 +174,7 @@ def test_joined_texts_are_taken_apart_and_that_is_reported(name: str) -> None:
 
 
 def test_a_bar_in_a_file_of_ones_own_stays(tmp_path: Path) -> None:
-    loaded = rows(tmp_path / "a.jsonl", {"query": "q", "context": "a | b", "name": "n"})
+    loaded = lines(tmp_path / "a.jsonl", {"query": "q", "context": "a | b", "name": "n"})
     assert loaded.samples[0].contexts == (Context(text="a | b"),)
 
 
@@ -252,25 +191,17 @@ def test_parts_of_inputs_that_are_not_fields_are_tags() -> None:
 def test_inner_runs_are_not_rows(tmp_path: Path) -> None:
     outer = {"id": "a", "run_type": "chain", "inputs": {"x": "q"}, "outputs": {"y": "r"}}
     inner = {**outer, "id": "b", "parent_run_id": "a"}
-    loaded = rows(tmp_path / "a.jsonl", outer, inner)
+    loaded = lines(tmp_path / "a.jsonl", outer, inner)
     assert [(s.id, s.query, s.response) for s in loaded.samples] == [("a", "q", "r")]
     assert "nested rows, ignored: 1" in loaded.source.notes
 
 
-def test_several_questions_in_a_chat_are_several_turns(tmp_path: Path) -> None:
-    asked = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
-    record = {"inputs": {"messages": asked}, "outputs": {"answer": "x"}}
-    with pytest.raises(InputError, match="column inputs: two user messages in a row"):
-        rows(tmp_path / "a.jsonl", record)
-
-
 def test_a_column_that_is_mapped_goes_before_the_shape(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
     record = {"inputs": {"frage": "q", "sprache": "de"}, "outputs": {"antwort": "r", "n": 1}}
-    path.write_text(json.dumps(record), encoding="utf-8")
-    loaded = load(path, columns={"question": "inputs.frage", "reference": "outputs.antwort"})
-    assert (loaded.samples[0].query, loaded.samples[0].reference) == ("q", "r")
-    assert loaded.samples[0].tags == {"inputs.sprache": "de", "outputs.n": 1}
+    columns = {"question": "inputs.frage", "reference": "outputs.antwort"}
+    (sample,) = lines(tmp_path / "a.jsonl", record, columns=columns).samples
+    assert (sample.query, sample.reference) == ("q", "r")
+    assert sample.tags == {"inputs.sprache": "de", "outputs.n": 1}
 
 
 def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: Path) -> None:
@@ -289,13 +220,9 @@ def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: 
     }
 
 
-def test_the_limit_counts_samples_of_spans(tmp_path: Path) -> None:
-    assert len(load(FILES / "phoenix.jsonl", limit=1).samples) == 1
-
-
 def test_each_row_shows_where_its_answer_is(tmp_path: Path) -> None:
     run = {"run_type": "chain", "inputs": {"question": "q"}}
-    loaded = rows(
+    loaded = lines(
         tmp_path / "a.jsonl",
         {**run, "id": "1", "outputs": {"answer": "a", "contexts": ["c"]}},
         {**run, "id": "2", "outputs": {"output": "b", "documents": [{"page_content": "d"}]}},
@@ -310,18 +237,16 @@ def test_each_row_shows_where_its_answer_is(tmp_path: Path) -> None:
 
 
 def test_a_column_that_is_mapped_stays_where_it_is_in_every_row(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
     run = {"run_type": "chain", "inputs": {"question": "q"}}
     records = [{**run, "outputs": {"answer": "a"}}, {**run, "outputs": {"output": "b"}}]
-    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    sample = load(path, columns={"reference": "outputs.output"}).samples[1]
-    assert (sample.response, sample.reference) == (None, "b")
-    sample = load(path, columns={"response": "outputs.answer"}).samples[1]
-    assert sample.response is None
+    for field, column, reference in (("reference", "output", "b"), ("response", "answer", None)):
+        columns = {field: f"outputs.{column}"}
+        sample = lines(tmp_path / "a.jsonl", *records, columns=columns).samples[1]
+        assert (sample.response, sample.reference) == (None, reference)
 
 
 def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> None:
-    loaded = rows(
+    loaded = lines(
         tmp_path / "a.jsonl",
         {"user_input": "p", "retrieved_contexts": ["c"], "question": "a tag"},
         {"query": "q", "contexts": ["d"]},
@@ -334,20 +259,6 @@ def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> No
     assert loaded.samples[0].tags == {"question": "a tag"}
 
 
-def test_a_row_without_a_query_shows_what_it_has(
-    tmp_path: Path,
-) -> None:
-    expected = (
-        "line 2, column user_input: there is no query; the row has 'satz', 'response'; fill it in"
-    )
-    with pytest.raises(InputError, match=expected):
-        rows(
-            tmp_path / "a.jsonl",
-            {"user_input": "p", "response": "r"},
-            {"satz": "q", "response": "r"},
-        )
-
-
 def test_a_mapping_in_a_message_is_quoted_for_a_shell():
     assert mapping("query", "My Question") == "map query='My Question'"
     assert mapping("query", "it's $HOME") == "map query='it'\"'\"'s $HOME'"
@@ -356,7 +267,7 @@ def test_a_mapping_in_a_message_is_quoted_for_a_shell():
 @pytest.mark.parametrize("first", ["query", "nothing"])
 def test_the_work_for_many_columns_is_bounded_by_their_number(tmp_path: Path, first: str) -> None:
     """Calls are counted: 40,000 columns took 2,000 calls each."""
-    path, names = tmp_path / "wide.csv", [first, *(f"column_{n}" for n in range(20_000))]
+    path, names = tmp_path / "wide.csv", [first, *(f"column_{n}" for n in range(10_000))]
     path.write_text(",".join(names) + "\n" + ",".join("x" for _ in names), encoding="utf-8")
     calls = 0
 
@@ -373,5 +284,5 @@ def test_the_work_for_many_columns_is_bounded_by_their_number(tmp_path: Path, fi
     finally:
         sys.setprofile(None)
     assert calls < 300 * len(names)
-    assert ("'column_48', and 19,951 more" in message) == (first != "query")
+    assert ("'column_48', and 9,951 more" in message) == (first != "query")
     assert len(message) < 5000

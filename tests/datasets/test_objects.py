@@ -15,8 +15,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from pydantic import BaseModel
+from tests.cases import each_case
 
 from ragstone import UsageError, evaluate
+from ragstone.datasets import samples_of
 from ragstone.types.sample import Sample
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,7 +35,6 @@ class SingleTurnSample(BaseModel):
     reference_context_ids: list[str | int] | None = None
     response: str | None = None
     reference: str | None = None
-    rubrics: dict[str, str] | None = None
 
 
 class EvaluationDataset:
@@ -64,7 +65,6 @@ class LLMTestCase(BaseModel):
     metadata: dict[str, object] | None = None
     tags: list[str] | None = None
     name: str | None = None
-    multimodal: bool = False
     flaky: bool = False
 
 
@@ -74,16 +74,14 @@ class Golden(BaseModel):
     input: str
     expected_output: str | None = None
     context: list[str] | None = None
-    retrieval_context: list[str] | None = None
-    additional_metadata: dict[str, object] | None = None
 
 
 class Cases:
     """A data set of deepeval."""
 
-    def __init__(self, goldens: list[Golden] | None = None) -> None:
+    def __init__(self, *goldens: Golden) -> None:
         self.test_cases: list[LLMTestCase] = []
-        self.goldens = goldens or []
+        self.goldens = goldens
 
 
 ANSWER = "It charges to 50 percent in 22 minutes."
@@ -105,10 +103,8 @@ def test_samples_of_ragas_and_their_data_set() -> None:
         assert [metric.mean for metric in run.summary().values()] == [1, 1]
         sample = run.rows[1].sample
         assert (sample.query, sample.response) == (RAGAS.user_input, ANSWER)
-        assert [(c.id, c.text) for c in sample.contexts or ()] == [
-            ("a", CONTEXT),
-            ("2", "It is blue."),
-        ]
+        found = [(context.id, context.text) for context in sample.contexts or ()]
+        assert found == [("a", CONTEXT), ("2", "It is blue.")]
         assert (sample.reference, sample.relevance) == ("22 minutes", {"a": 1})
 
 
@@ -144,24 +140,15 @@ def test_goldens_of_deepeval_are_questions() -> None:
         assert query == "How fast?"
         return {"response": ANSWER, "contexts": [CONTEXT]}
 
-    goldens = [Golden(input="How fast?", expected_output="so", context=["ideal"])]
-    run = evaluate(
-        Cases(goldens),
-        metrics="faithfulness",
-        target=answer,
-    )
+    golden = Golden(input="How fast?", expected_output="so", context=["ideal"])
+    run = evaluate(Cases(golden), metrics="faithfulness", target=answer)
     assert run.summary()["faithfulness"].mean == 1
-    assert run.rows[0].sample.query == "How fast?"
 
 
-def test_one_model_is_not_taken_for_rows() -> None:
-    sample = Sample(id="1", query="q", response=ANSWER)
-    for single in (RAGAS, sample):
+def test_what_has_no_rows_is_reported() -> None:
+    for single in (RAGAS, Sample(id="1", query="q", response=ANSWER)):
         with pytest.raises(UsageError, match=r"data is a single row; pass a list of rows"):
             evaluate(cast("Any", single), metrics="faithfulness")
-
-
-def test_a_data_set_without_test_cases_is_reported() -> None:
     with pytest.raises(UsageError, match="there are no rows"):
         evaluate(Cases(), metrics="faithfulness")
 
@@ -205,7 +192,7 @@ class Node:
         self.score = np.float32(0.5)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "document",
     [
         Document(CONTEXT, point_id=102),
@@ -223,7 +210,7 @@ def test_documents_of_other_libraries_in_rows(document: object) -> None:
     assert (context.id, context.text) == ("102", CONTEXT)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         SimpleNamespace(response=ANSWER, source_nodes=[Node(CONTEXT, "102")], metadata={}),
@@ -232,7 +219,6 @@ def test_documents_of_other_libraries_in_rows(document: object) -> None:
 )
 def test_answers_of_other_libraries_in_rows(answer: object) -> None:
     row: dict[str, Any] = {"query": "How fast?", "answer": answer, "point_ids": [102]}
-    sample = evaluate([row], metrics="recall").rows[0].sample
-    assert (sample.response, sample.ranked_ids) == (ANSWER, ("102",))
-    sample = evaluate([{**row, "contexts": [CONTEXT]}], metrics="faithfulness").rows[0].sample
-    assert (sample.response, sample.ranked_ids) == (ANSWER, ())
+    for more, ids in (({}, ("102",)), ({"contexts": [CONTEXT]}, ())):
+        (sample,) = samples_of([row | more]).samples
+        assert (sample.response, sample.ranked_ids) == (ANSWER, ids)
