@@ -18,6 +18,7 @@ from ragstone.datasets.rankings.source import Problems
 ids = st.text(max_size=12) | st.sampled_from(
     ['a", "b', "a", "doc-1", "é", "文書", '"]}', "}}", "\\"]
 )
+MANGLED = ["", '"', ", ", '", "', "}}", '"]}', "\n", "1", " ", "\\", "\t", '": 1, "']
 separators = st.sampled_from([(", ", ": "), (",", ":")])
 
 
@@ -76,9 +77,7 @@ def test_lines_are_read_as_json_reads_them(
 @pytest.mark.parametrize("known", [["a", "b", "c"], {"a": 1, "b": 0, "c": 2}])
 @given(
     places=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 6)), min_size=1, max_size=3),
-    put=st.sampled_from(
-        ["", '"', ", ", '", "', "}}", '"]}', "\n", "1", " ", "\\", "\t", '": 1, "']
-    ),
+    put=st.sampled_from(MANGLED),
     separators=separators,
 )
 def test_what_is_not_json_is_never_read(
