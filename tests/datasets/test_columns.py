@@ -42,11 +42,6 @@ def test_names_match_without_case_blanks_underscores_and_hyphens(name: str):
     assert Layout.of([name], {}).fields == {"reference": name}
 
 
-def test_unknown_columns_become_tags_under_their_own_names():
-    layout = Layout.of(["query", "Difficulty", "source_files"], {})
-    assert layout.tags == ("Difficulty", "source_files")
-
-
 def test_two_columns_for_one_field_are_ambiguous_unless_one_is_chosen():
     columns = ["question", "a", "user_input"]
     layout = Layout.of(columns, {})
@@ -61,18 +56,15 @@ def test_two_columns_for_one_field_are_ambiguous_unless_one_is_chosen():
     assert layout.tags == ("question", "a")
 
 
-@each_case(
-    ("row", "hint"),
-    [
+def test_the_values_propose_a_query(tmp_path: Path) -> None:
+    for row, hint in (
         ({"Querry": "How high is it", "answer": "x"}, "did you mean map query=Querry?"),
         ({"Question_id": "q1", "Text": "How high is it?"}, "did you mean map query=Text?"),
         ({"Question_id": "q1", "status": "done"}, "map query=COLUMN"),
-    ],
-)
-def test_the_values_propose_a_query(row: dict[str, str], hint: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        lines(tmp_path / "a.jsonl", row)
-    assert caught.value.problems[0].fix == hint
+    ):
+        with pytest.raises(InputError) as caught:
+            lines(tmp_path / "a.jsonl", row)
+        assert caught.value.problems[0].fix == hint
 
 
 @each_case(
@@ -150,50 +142,30 @@ def test_no_shape_hides_another(shape) -> None:
         assert next(each for each in SHAPES if each.fits(names)) == shape
 
 
-def test_ids_of_ragas_join_their_texts_or_are_a_ranking(tmp_path: Path) -> None:
+def test_what_files_of_other_tools_have_more(tmp_path: Path) -> None:
     sample = first("ragas.jsonl")
     assert sample.contexts == (Context(text=HEIGHT, id="doc-a"), Context(text=BUILT, id="doc-b"))
     assert sample.relevance == {"doc-a": 1.0}
     assert load(FILES / "ragas.jsonl").samples[1].contexts == ()
     loaded = lines(tmp_path / "a.jsonl", {"user_input": "q", "retrieved_context_ids": ["a", 2]})
     assert (loaded.samples[0].ranked_ids, loaded.samples[0].contexts) == (("a", "2"), None)
-
-
-def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
-    test_case, golden = load(FILES / "deepeval.json").samples
-    assert [context.text for context in test_case.contexts or ()] == [HEIGHT]
-    assert golden.contexts is None
-    assert golden.tags == {"context": '["A guild built it."]'}
+    golden = load(FILES / "deepeval.json").samples[1]  # what ought to be retrieved was not
+    assert (golden.contexts, golden.tags) == (None, {"context": '["A guild built it."]'})
+    assert first("ragaliq.csv").reference_claims == (HEIGHT, "It has a clock.")
+    assert first("langsmith-examples.jsonl").tags["inputs.language"] == "en"
+    outer = {"id": "a", "run_type": "chain", "inputs": {"x": "q"}, "outputs": {"y": "r"}}
+    loaded = lines(tmp_path / "a.jsonl", outer, {**outer, "id": "b", "parent_run_id": "a"})
+    assert [(s.id, s.query, s.response) for s in loaded.samples] == [("a", "q", "r")]
+    assert "nested rows, ignored: 1" in loaded.source.notes
 
 
 @each_case("name", ["deepeval.csv", "ragaliq.csv"])
-def test_joined_texts_are_taken_apart_and_that_is_reported(name: str) -> None:
+def test_joined_texts_are_taken_apart_and_that_is_reported(tmp_path: Path, name: str) -> None:
     loaded = load(FILES / name)
     assert [context.text for context in loaded.samples[0].contexts or ()] == [HEIGHT, BUILT]
     assert any(note.startswith("split at |: ") for note in loaded.source.notes)
-
-
-def test_a_bar_in_a_file_of_ones_own_stays(tmp_path: Path) -> None:
-    loaded = lines(tmp_path / "a.jsonl", {"query": "q", "context": "a | b", "name": "n"})
-    assert loaded.samples[0].contexts == (Context(text="a | b"),)
-
-
-def test_facts_of_ragaliq() -> None:
-    assert first("ragaliq.csv").reference_claims == (HEIGHT, "It has a clock.")
-    assert first("ragaliq.json").reference_claims == (HEIGHT,)
-
-
-def test_parts_of_inputs_that_are_not_fields_are_tags() -> None:
-    assert first("langsmith-examples.jsonl").tags["inputs.language"] == "en"
-    assert first("langsmith-examples.jsonl").tags["split"] == "base"
-
-
-def test_inner_runs_are_not_rows(tmp_path: Path) -> None:
-    outer = {"id": "a", "run_type": "chain", "inputs": {"x": "q"}, "outputs": {"y": "r"}}
-    inner = {**outer, "id": "b", "parent_run_id": "a"}
-    loaded = lines(tmp_path / "a.jsonl", outer, inner)
-    assert [(s.id, s.query, s.response) for s in loaded.samples] == [("a", "q", "r")]
-    assert "nested rows, ignored: 1" in loaded.source.notes
+    own = lines(tmp_path / "a.jsonl", {"query": "q", "context": "a | b", "name": "n"})
+    assert own.samples[0].contexts == (Context(text="a | b"),)
 
 
 def test_a_column_that_is_mapped_goes_before_the_shape(tmp_path: Path) -> None:
@@ -246,17 +218,13 @@ def test_a_column_that_is_mapped_stays_where_it_is_in_every_row(tmp_path: Path) 
 
 
 def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> None:
-    loaded = lines(
-        tmp_path / "a.jsonl",
-        {"user_input": "p", "retrieved_contexts": ["c"], "question": "a tag"},
-        {"query": "q", "contexts": ["d"]},
-        {"question": "r", "context": "e"},
-        {"input": "s"},
-    )
-    assert [sample.query for sample in loaded.samples] == list("pqrs")
-    texts = ["".join(context.text for context in s.contexts or ()) for s in loaded.samples]
+    ragas = {"user_input": "p", "retrieved_contexts": ["c"], "question": "a tag"}
+    own = {"query": "q", "contexts": ["d"]}, {"question": "r", "context": "e"}, {"input": "s"}
+    samples = lines(tmp_path / "a.jsonl", ragas, *own).samples
+    assert [sample.query for sample in samples] == list("pqrs")
+    texts = ["".join(context.text for context in s.contexts or ()) for s in samples]
     assert texts == ["c", "d", "e", ""]
-    assert loaded.samples[0].tags == {"question": "a tag"}
+    assert samples[0].tags == {"question": "a tag"}
 
 
 def test_a_mapping_in_a_message_is_quoted_for_a_shell():

@@ -15,7 +15,7 @@ from tests.cases import each_case
 from tests.datasets.reading import Write, problems
 
 from ragstone.datasets import load
-from ragstone.datasets.excel import BROKEN, UNCALCULATED, Archive, SheetScan, _mark_merged
+from ragstone.datasets.excel import UNCALCULATED, Archive, SheetScan, _mark_merged
 from ragstone.datasets.table import File, Unreadable
 from ragstone.errors import InputError, UsageError
 
@@ -108,23 +108,18 @@ def test_a_formula_has_its_value_and_is_a_problem_without_one(
 
 
 def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook, write: Write):
-    path = workbook(One=[["query"], ["a"]], Two=[["query"], ["b"]])
+    path = workbook(One=[["query", None], ["a"]], Two=[["query"], ["b"]])
     loaded = load(path)
     assert loaded.samples[0].query == "a"
     assert loaded.source.notes == ("sheet 'One'; ignored: 'Two'",)
     assert load(path, sheet="two ").samples[0].query == "b"
+    with pytest.raises(
+        UsageError, match=r"has no sheet 'Tow'; did you mean 'Two'\? \(the sheets a"
+    ):
+        load(path, sheet="Tow")
     change = ('<sheet name="One" ', '<sheet name="One" state="hidden" ')
     hidden = write("hidden.xlsx", repacked(path, workbook=change))
     assert load(hidden).samples[0].query == "b"
-
-
-def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
-    with pytest.raises(UsageError) as caught:
-        load(workbook(Questions=[["query"], ["a"]], Two=[[]]), sheet="Question")
-    assert str(caught.value) == (
-        "data.xlsx has no sheet 'Question'; did you mean 'Questions'? "
-        "(the sheets are 'Questions', 'Two')"
-    )
 
 
 @each_case(
@@ -143,12 +138,6 @@ def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
 def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[object]], message: str):
     (found,) = problems(workbook(One=rows))
     assert found.startswith(f"sheet{message}")
-
-
-def test_a_column_without_a_name_is_left_out_and_noted(workbook: Workbook):
-    loaded = load(workbook(One=[[None, None, "query"], [0, None, "a"], [1, None, "b"]]))
-    assert loaded.samples[0].tags == {}
-    assert loaded.source.notes == ("ignored, because it has no name: column 1",)
 
 
 def test_a_cell_far_away_is_reported_before_calamine_makes_all_between(
@@ -191,20 +180,18 @@ def test_a_broken_workbook_is_reported(workbook: Workbook, write: Write):
         assert message.startswith("the workbook cannot be read: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_not_a_workbook(write: Write):
+    old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    for content, message in (
         (b"", "the file is empty; add a sheet with a header and rows"),
         (b"query,id\na,1\n", "this is not a workbook; if it is a text file, rename it to .csv"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "this is an old .xls; save it as .xlsx"),
+        (old, "this is an old .xls; save it as .xlsx"),
         (
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
-            "the workbook is encrypted; remove its password",
+            old + "EncryptedPackage".encode("utf-16-le"),
+            "the workbook is encrypted; remove its pass",
         ),
-    ],
-)
-def test_what_is_not_a_workbook(write: Write, content: bytes, message: str):
-    assert problems(write("data.xlsx", content)) == [message]
+    ):
+        assert problems(write("data.xlsx", content))[0].startswith(message)
 
 
 def zipped(parts: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -236,13 +223,6 @@ def test_a_bomb_is_refused_even_if_it_lies_about_its_size(
         opened(write("a.xlsx", lie))
 
 
-def test_a_part_of_another_size_than_declared_is_refused(write: Write):
-    content = zipped({"xl/a.xml": b"a" * 1000}, zipfile.ZIP_STORED)
-    message, longer = struct.pack("<LL", 1000, 1000), struct.pack("<LL", 1000, 1001)
-    with pytest.raises(BROKEN, match="does not have its declared size"):
-        opened(write("a.xlsx", content.replace(message, longer)))
-
-
 def test_many_small_parts_count_together(write: Write, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ragstone.datasets.excel.LARGEST", 2_000)
     parts = {f"xl/{number}.xml": b"abcdefgh" * 100 for number in range(2)}
@@ -263,25 +243,21 @@ def scan(rows: str) -> SheetScan:
             {(2, 27): "the error #N/A"},
             (3, 28),
         ),
-        # cells without an address follow the last
         (
             "<row><c><v>1</v></c></row><row><c/><c t='e'><f>A1</f><v>#REF!</v></c></row>",
             {(1, 1): "the error #REF!"},
             (2, 2),
         ),
-        # names may have a prefix
         (
             '<x:row xmlns:x="u" r="1"><x:c r="A1" t="e"><x:v>#N/A</x:v></x:c></x:row>',
             {(0, 0): "the error #N/A"},
             (1, 1),
         ),
-        # cells that only have a style do not count
         (
             '<row r="1"><c r="A1"><v>1</v></c></row><row r="99"><c r="Z99" s="1"/></row>',
             {},
             (1, 1),
         ),
-        # a formula without a value counts, one with an empty text does not
         (
             '<row r="1"><c r="A1"><f>B1</f></c><c r="B1" t="str"><f>C1</f><v></v></c></row>',
             {(0, 0): UNCALCULATED},
@@ -296,10 +272,10 @@ def test_errors_have_their_place_and_the_sheet_its_size(
     assert (found.errors, (found.rows, found.columns)) == (errors, size)
 
 
-@each_case("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
-def test_what_is_not_an_address_is_refused(address: str):
-    with pytest.raises(ExpatError, match="is not a cell address"):
-        scan(f'<row><c r="{address}"><v>1</v></c></row>')
+def test_what_is_not_an_address_is_refused():
+    for address in ("1A", "A", "ABCD1", "A12345678", "Ä1"):
+        with pytest.raises(ExpatError, match="is not a cell address"):
+            scan(f'<row><c r="{address}"><v>1</v></c></row>')
 
 
 @pytest.fixture
@@ -325,34 +301,21 @@ def test_the_blank_part_of_merged_cells_is_a_problem(sheet: Callable[..., Path])
     assert message.startswith("sheet Sheet, row 3, column query: the merged cells A2:A4 have one v")
 
 
-def test_merged_cells_without_a_value_or_beside_the_rows_are_ignored(sheet: Callable[..., Path]):
-    def merge(made: Any) -> None:
-        for area in ("B2:B3", "A5:B9", "D1:E3"):
+def test_merged_cells_in_columns_that_are_no_field_are_missing(sheet: Callable[..., Path]) -> None:
+    rows = [["query", "response", "topic", "note", None, "owner"]]
+    rows += [["q", "a", "t", "a note"], ["p", "b", "t"]]
+
+    def change(made: Any) -> None:
+        for area in ("D2:E3", "A5:B9"):  # and beside the rows
             made.merge_cells(area)
+        made.row_dimensions[3].hidden = True
+        made.row_dimensions[9].hidden = True
 
-    loaded = load(sheet([["query", "response"], ["q"], ["p"]], merge))
+    loaded = load(sheet(rows, change))
     assert [each.query for each in loaded.samples] == ["q", "p"]
-
-
-@each_case(
-    ("header", "area"),
-    [
-        (["query", "response", "topic", "note", "owner"], "D2:E2"),
-        (["query", "response", "topic", "note"], "D2:E2"),
-        (["query", "response", "topic", "note", None, "owner"], "D2:E3"),
-    ],
-)
-def test_merged_cells_in_columns_that_are_no_field_are_missing(
-    sheet: Callable[..., Path], header: list[object], area: str
-) -> None:
-    rows = [["q", "a", "t", "a note"], ["p", "b", "t"]]
-    loaded = load(sheet([header, *rows], lambda made: made.merge_cells(area)))
-    assert [each.query for each in loaded.samples] == ["q", "p"]
-    assert [dict(each.tags) for each in loaded.samples] == [
-        {"topic": "t", "note": "a note"},
-        {"topic": "t"},
-    ]
-    assert loaded.source.notes == ()
+    tags = [dict(each.tags) for each in loaded.samples]
+    assert tags == [{"topic": "t", "note": "a note"}, {"topic": "t"}]
+    assert loaded.source.notes == ("hidden or filtered rows are read too: 1",)
 
 
 def test_merged_cells_of_a_tag_and_a_field_are_problems_of_the_field(sheet: Callable[..., Path]):
@@ -369,16 +332,6 @@ def test_merged_areas_that_overlap_a_million_times_take_no_time():
     assert isinstance(rows[1][1], Unreadable)
 
 
-def test_hidden_rows_are_noted(sheet: Callable[..., Path]):
-    def hide(made: Any) -> None:
-        made.row_dimensions[3].hidden = True
-        made.row_dimensions[9].hidden = True
-
-    loaded = load(sheet([["query"], ["a"], ["b"]], hide))
-    assert len(loaded.samples) == 2
-    assert loaded.source.notes == ("hidden or filtered rows are read too: 1",)
-
-
 def test_a_title_above_the_header_is_reported_once(workbook: Workbook):
     path = workbook(One=[["My evaluation"], [], ["query", "response"], ["q", "r"], ["p", "s"]])
     (message,) = problems(path)
@@ -387,14 +340,11 @@ def test_a_title_above_the_header_is_reported_once(workbook: Workbook):
         "'query', 'response'; if so, use --header-row 3"
     )
     assert len(load(path, header_row=3).samples) == 2
-
-
-def test_names_of_groups_above_the_header_are_reported(workbook: Workbook):
-    rows = [["General", None, "Expected"], ["No", "Frage", "Antwort", "On"], [1, "q", "a", 5]]
-    path = workbook(One=rows)
+    groups = [["General", None, "Expected"], ["No", "Frage", "Antwort", "On"], [1, "q", "a", 5]]
+    path = workbook(One=groups)
     assert problems(path)[0].endswith("'No', 'Frage', 'Antwort', 'On'; if so, use --header-row 2")
-    loaded = load(path, header_row=2, columns={"query": "Frage"})
-    assert (loaded.samples[0].response, loaded.samples[0].tags) == ("a", {"No": 1, "On": 5})
+    (sample,) = load(path, header_row=2, columns={"query": "Frage"}).samples
+    assert (sample.response, sample.tags) == ("a", {"No": 1, "On": 5})
 
 
 def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
@@ -436,18 +386,9 @@ def test_fields_have_what_excel_shows_and_tags_the_value(tmp_path: Path):
     assert f"column reference: {how} (1 cell, first in row 2)" in loaded.source.notes
 
 
-@each_case(
-    ("value", "code", "message"),
-    [
-        (0.5, "# ?/?", "Excel may show 0.5 differently (in the format # ?/?); format the column"),
-        (5, "[>3]0;0.0", "Excel may show 5 differently"),
-        (45000, 14, "(in the format of the region)"),
-    ],
-)
-def test_what_excel_may_show_otherwise_is_refused(
-    tmp_path: Path, value: object, code: Any, message: str
-):
-    found = problems(formatted(tmp_path / "a.xlsx", ("reference", value, code)))
-    assert message in found[0]
-    tag = formatted(tmp_path / "b.xlsx", ("n", value, code))
-    assert len(load(tag).samples) == 1
+def test_what_excel_may_show_otherwise_is_refused(tmp_path: Path):
+    codes = ((0.5, "# ?/?"), (5, "[>3]0;0.0"))
+    for value, code in codes:
+        (found,) = problems(formatted(tmp_path / "a.xlsx", ("reference", value, code)))
+        assert f"Excel may show {value} differently (in the format {code}); format the col" in found
+        assert len(load(formatted(tmp_path / "b.xlsx", ("n", value, code))).samples) == 1

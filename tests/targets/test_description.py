@@ -39,29 +39,23 @@ def with_call(**lines: str) -> str:
 
 
 def test_everything_there_is() -> None:
-    description = ApiDescription.parse(
-        """\
+    text = """\
 base: https://${SHORT}.example
 health: "{base}/up"
 headers: {Authorization: "Bearer ${KEY}"}
 verify_tls: false
 proxy: http://${SHORT}:3128
 calls:
-  find:
-    url: "{base}/find?q={query}"
-    method: GET
-    headers: {X-Row: "{id}"}
-    reply: {ranking: "hits[].id"}
   ask:
     url: "{base}/ask"
+    method: GET
+    headers: {X-Row: "{id}"}
     body: {a: ["{k}", "{tags.Some name}"], b: {c: 1.5, d: null, e: true}}
     stream: sse
     reply: {response: "a.b", contexts: "c[].{text: t}"}
-""",
-        "rag.yaml",
-    )
-    assert list(description.calls) == ["find", "ask"]
-    assert description.verify_tls is False
+"""
+    description = ApiDescription.parse(text, "rag.yaml")
+    assert (list(description.calls), description.verify_tls) == (["ask"], False)
     description.remember_secrets()
     assert redact("of sk-{secret}-value") == redact_known("of sk-{secret}-value") == "of [hidden]"
     assert description.headers == {"Authorization": "Bearer ${KEY}"}  # the key is not in it
@@ -93,28 +87,22 @@ def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
     ("text", "expected"),
     [
         ("", "the file: must be a mapping"),
-        ("[1]", "the file: must be a mapping"),
         ("a: [", "invalid YAML: did not find expected node content"),
         ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: is missing"),
         ("calls: {}", "calls: must have at least one entry"),
-        ("calls: []", "calls: must be a mapping"),
         ("calls: {ask: }", "calls.ask: must be a mapping"),
         ("calls: {ask: {url: http://h}}", "calls.ask.reply: is missing"),
-        (with_call(reply="{}"), "calls.ask.reply: must have at least one entry"),
         (with_call(reply="{answer: a}"), "calls.ask.reply.answer: unknown key; use: response, c"),
         (with_call(reply="{response: 'a[?'}"), "'a[?' is not a valid JMESPath expression"),
-        (with_call(reply="{response: ''}"), "response: '' is not a valid JMESPath expression"),
         (with_call(reply="{response: 'no(a)'}"), "'no(a)' is not a valid JMESPath expression: Un"),
         (with_call(url="rag/ask"), "calls.ask.url: it must start with http:// or https://"),
         (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
         (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; did you"),
-        (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is not a field here"),
         (with_call(body="{a: '{what}'}"), "{what} is not a field here; use: query, messages, id, "),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (with_call(body="'${KEY:-x}'"), "${KEY:-x} is not a valid variable; write ${NAME}"),
         (with_call(body="&b {x: *b}"), "an alias refers to a value that contains it"),
-        (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is not a field here"),
         (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
         (with_call(headers='{"X\\nY": a}'), "the name of a header may contain"),
         (with_call(headers="'Bearer sk-1'", url="'u:sk-2@h'"), "calls.ask.headers: must be a map"),
@@ -122,9 +110,7 @@ def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
         (with_call(stream="ws"), "calls.ask.stream: expected sse, got 'ws'"),
         (with_call(retries="3"), "calls.ask.retries: unknown key; use: url, method, "),
         (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),
-        (LEAST + "base: '${KEY}'", "base: it must start with http:// or https://"),
         (LEAST + "health: 'http://h/{query}'", "health: {query} is not a field here; use: base"),
-        (LEAST + "proxy: localhost:3128", "proxy: it must start with http:// or https://"),
         (LEAST + "verify_tls: perhaps", "verify_tls: must be true or false"),
         (LEAST + "timeout: 5", "timeout: unknown key; use: base, health, headers, "),
         (LEAST + "  b: {url: http://h, reply: {response: a}}", "response is used in 2 calls; use"),

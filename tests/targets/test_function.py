@@ -1,6 +1,5 @@
 # ruff: noqa: ARG005 - the parameters of these lambdas are what is tested
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -83,9 +82,7 @@ class AsyncRag:
         (whole_row, "1 5"),
         (lambda *arguments, **more: f"{arguments} {more}", "('Who?',) {}"),
         (lambda query, language="en": f"{query} {language}", "Who? en"),
-        (lambda q: coroutine(q), "async Who?"),
         (partial(any_name, k=7), "Who? 5"),
-        (partial(coroutine), "async Who?"),
         (str.upper, "WHO?"),
         (Rag(), "called Who?"),
         (Rag().method, "method Who?"),
@@ -112,10 +109,8 @@ B5 = (Context(text="b", id="5"),)
     ("result", "fields"),
     [
         ("text", {"response": "text"}),
-        ("", {"response": ""}),
         ({"response": "a", "contexts": ["b"]}, {"response": "a", "contexts": (Context(text="b"),)}),
         ({"contexts": [{"text": "b", "id": 5, "page": 7}]}, {"contexts": B5}),
-        ({"contexts": ROW.contexts}, {"contexts": ROW.contexts}),
         (("a", ["b"]), {"response": "a", "contexts": (Context(text="b"),)}),
         ({"contexts": [{"content": "b", "point_id": 5}]}, {"contexts": B5}),
         ({"contexts": (), "ranking": []}, {"contexts": (), "ranking": ()}),
@@ -133,20 +128,15 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
     [
         (None, "rag: returned NoneType, not text or a mapping"),
         (("a", ["b"], 5), "rag: returned tuple, not text or a mapping"),
-        (("a", "b"), "rag: expected contexts to be a list, got b"),
         (("a", None), "rag: expected contexts to be a list, got null"),
-        (b"bytes", "rag: returned bytes"),
         ({"anser": "a", 5: "b"}, "rag: returned 'anser', 5; it may return response, contexts, "),
         ({"answer": "a", "result": "b"}, "rag: returned both 'answer' and 'result'; return only"),
-        (["a", "b"], "rag: returned list, not text or a mapping"),
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
         ({"contexts": [{"body": "a"}]}, "rag: item 1 of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
         ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
-        ({"contexts": [None, "a"]}, "rag: item 1 of contexts is null or missing; "),
-        ({"ranking": range(10_001)}, "rag: expected ranking to be a list"),
         ({"ranking": [*range(10_001)]}, "rag: ranking has 10,001 items, more than the limit"),
     ],
 )
@@ -180,16 +170,6 @@ class UnreadableError(Exception):
         raise RuntimeError("no text")
 
 
-def fail(error: BaseException):
-    def function(query: str) -> str:
-        raise error
-
-    async def later(query: str) -> str:
-        raise error
-
-    return function, later
-
-
 OURS, AWAY = Cause.TARGET_ERROR, Cause.UNREACHABLE
 
 
@@ -210,7 +190,13 @@ OURS, AWAY = Cause.TARGET_ERROR, Cause.UNREACHABLE
 async def test_a_function_that_raises_fails_its_row(
     error: BaseException, cause: Cause, message: str
 ) -> None:
-    for function in fail(error):
+    def fail(query: str) -> str:
+        raise error
+
+    async def fail_later(query: str) -> str:
+        raise error
+
+    for function in (fail, fail_later):
         given = await answer(function)
         failure = given.failures["response"]
         assert failure.cause is cause
@@ -220,12 +206,6 @@ async def test_a_function_that_raises_fails_its_row(
         assert "\n" not in failure.message
         assert len(failure.message) <= 300
         assert given.calls[0].failure == failure
-
-
-async def test_an_exception_of_a_library_names_the_line_that_called_it() -> None:
-    given = await answer(lambda q: json.loads("no JSON"))
-    message = given.failures["response"].message
-    assert re.match(r"rag raised JSONDecodeError at test_function\.py:\d+: Expecting", message)
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -334,8 +314,6 @@ def test_a_function_is_found_by_name(module_file, tmp_path) -> None:
         (":ask", UsageError, "cannot be imported"),
         ("exits_rag.py:ask", UsageError, "cannot be imported: SystemExit: 2"),
         ("json:no_such", TargetError, "json:no_such: json has no function 'no_such'"),
-        ("json:", TargetError, "json has no function ''"),
-        ("json:decoder.no_such", TargetError, "json has no function 'decoder.no_such'"),
     ],
 )
 def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, message: str) -> None:

@@ -67,13 +67,10 @@ CHUNKS = [{"point_id": 5, "text": "five", "score": 0.5}, {"text": "six"}]
             {"response": "ac"},
         ),
         # a score that is not a number is unknown
-        *(
-            (
-                f'{{"results": [{{"point_id": 1, "score": {score}}}]}}'.encode(),
-                {"ranking": RANKING},
-                {"ranking": (Context(id="1"),)},
-            )
-            for score in ("NaN", "1e999", "-Infinity", "null")
+        (
+            b'{"results": [{"point_id": 1, "score": NaN}, {"point_id": 2, "score": 1e999}]}',
+            {"ranking": RANKING},
+            {"ranking": (Context(id="1"), Context(id="2"))},
         ),
         # halves of characters do no harm
         (
@@ -97,21 +94,17 @@ NO_ID = "item 1 of ranking has no id: "
     [
         (b"<html>\n<body>", "the reply is not valid JSON: <html> <body>"),
         *((bad, "the reply is not valid JSON") for bad in (b"", b'{"results": [', b"\xff\xfe\xfa")),
-        (b"[" * 100_000, "the reply is not valid JSON"),
         ([], "the reply has no value at 'results[]"),
         (None, "it has null"),
         ("text", "it has text"),
         ({}, "it has no keys"),
-        ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
         ({"results": None}, "'results' has null"),
-        ({"results": {"a": 1}}, "the reply has no value at"),
         ({"results": "none"}, "the reply has no value at"),
         ({"results": [{"text": "a"}]}, NO_ID),
         ({"results": [{"point_id": 1}, {"point_id": None}]}, "item 2 of ranking has no id: "),
         ({"results": [5]}, NO_ID),
         *(({"results": [{"point_id": bad}]}, "item 1 of ranking: id: ") for bad in (" ", True)),
         ({"results": [{"point_id": 1, "text": 5}]}, "item 1 of ranking: text: "),
-        ({"results": [{"point_id": 1, "text": ["a"]}]}, "item 1 of ranking: text: "),
         ({"results": [{"point_id": 1, "score": "high"}]}, "item 1 of ranking: score: "),
     ],
 )
@@ -131,11 +124,9 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
             {"response": {"text": "a", "language": "de"}},
             "expected the response to be text, got an object with the keys text, language",
         ),
-        ({"response": ["a"]}, 'expected the response to be text, got ["a"]'),
         ({"response": None}, "'response' has null"),
         ({"retrieved_chunks": None}, "the reply has no value at 'retrieved_chunks[]"),
         ({"retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
-        ({"retrieved_chunks": [{"text": None}]}, "contexts has no text"),
         ({"retrieved_chunks": [{"text": 5}]}, "item 1 of contexts: text"),
         ({"retrieved_chunks": ["five"]}, "item 1 of contexts has no text"),
     ],
@@ -150,13 +141,10 @@ def test_a_chat_s_reply_of_another_shape(changed: dict[str, object], message: st
 @each_case(
     ("path", "reply", "number"),
     [
-        ("results[]", [{"id": "A"}, None], 2),
         ("results[].{id: id}", [None, None, {"id": "R"}], 1),
         ("results[].id", [{"id": "A"}, {"text": "no id"}, {"id": "R"}], 2),
         ("results[:2].id", [{"id": "A"}, {"id": None}, {"id": "R"}], 2),
         ("results[?score].id", [{"id": "A", "score": 1}, {"score": 1}], 2),
-        ("results[0].*.id", [{"a": {"id": "A"}, "b": None, "c": {"id": "R"}}], 2),
-        ("results[].parts[].id", [{"parts": [{"id": "A"}, None]}], 2),
         ("[results[].id, other[].id][]", [{"id": "A"}, {}], 2),
         ("results[?score != `2`].id", [{"id": "A", "score": 0}, {"score": 1}, {"score": 2}], 2),
     ],
@@ -172,10 +160,8 @@ def test_a_null_in_a_list_shifts_no_rank(path: str, reply: object, number: int) 
     ("path", "contexts"),
     [
         ("results[?@].{id: id, text: text}", (Context(id="A", text="a b"), Context(text="c"))),
-        ("results[?id].{id: id, text: text}", (Context(id="A", text="a b"),)),
         ("results[?@].{text: parts[].text | join(' ', @)}", (Context(text="d e"), Context())),
         ("none || results[?id].text", (Context(text="a b"),)),
-        ("results.*.text || results[?text == 'c'].text", (Context(text="c"),)),
     ],
 )
 def test_a_filter_leaves_nulls_out(path: str, contexts: object) -> None:
@@ -223,9 +209,7 @@ QUOTED = 'Until then, "finish_reason": null is sent.'
         ([r'{"t": "a\ud83d"}', r'{"t": "\ude00"}'], "t", "a\U0001f600"),
         # events that are text
         (["It was ", "2024", ".", " null", '"', "[1]"], "@", 'It was 2024. null"[1]'),
-        (["42"], "@", "42"),
         (['"a"', '"\\n"', '"b"'], "@", "a\nb"),
-        (['"a"', "b"], "@", '"a"b'),
         # a response may repeat itself, and quote a finish reason
         *(([{"t": t} for t in p], "t", "".join(p)) for p in ("...", ["ha", "ha", "haha"], "11")),
         ([QUOTED], "@", QUOTED),
@@ -234,7 +218,6 @@ QUOTED = 'Until then, "finish_reason": null is sent.'
         ([{"t": "a", "error": None}], "t", "a"),
         # a proxy may leave out the finish reason; the HTTP body shows whether it is whole
         ([PIECE], CONTENT, "Yes"),
-        ([PIECE, "[DONE]"], CONTENT, "Yes"),
         ([PIECE, {"choices": [{"finish_reason": 1}]}], CONTENT, "Yes"),
     ],
 )
@@ -244,10 +227,8 @@ def test_events_are_joined(events: list[object], path: str, response: str) -> No
 
 def test_a_streamed_reply_may_have_contexts() -> None:
     events = [{"chunks": []}, {"t": "Yes"}, {"chunks": [{"text": "a"}]}, {"t": "."}]
-    assert streamed(*events, response="t", contexts="chunks") == {
-        "response": "Yes.",
-        "contexts": (Context(text="a"),),
-    }
+    found = streamed(*events, response="t", contexts="chunks")
+    assert found == {"response": "Yes.", "contexts": (Context(text="a"),)}
 
 
 @each_case(
@@ -256,7 +237,6 @@ def test_a_streamed_reply_may_have_contexts() -> None:
         ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
         ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
         ([{"t": "half"}, {"t": 5}], Cause.MALFORMED, "expected text in each event of the response"),
-        ([{"x": 1}], Cause.MALFORMED, "no event of the reply has a value at 't'"),
         (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
     ],
 )
@@ -274,7 +254,6 @@ def test_a_stream_that_broke_is_not_an_answer(
     [
         ([{"t": "The "}, {"t": "The tower "}, {"t": "The tower is high."}], "t"),
         ([{"t": t} for t in ("Paris", "Paris is", "Paris is big", "Paris is big")], "t"),
-        (["Paris", "Paris", "Paris is", "Paris is big"], "@"),
         ([{"t": "The tower is "}, {"t": "70 m high."}, {"t": "The tower is 70 m high."}], "t"),
         (["The tower is ", "70 m high.", "The tower is 70 m high."], "@"),
     ],
@@ -285,18 +264,21 @@ def test_a_response_is_not_read_twice(events: list[object], path: str) -> None:
     assert caught.value.cause is Cause.MALFORMED
 
 
-@each_case("reply", [b'{"t": "Yes.", "t": "No."}', b'{"t": "Yes.", "c": [{"id": 1, "id": 2}]}'])
-def test_two_values_under_one_name_are_no_answer(reply: bytes) -> None:
+def test_two_values_under_one_name_are_no_answer() -> None:
+    reply = b'{"t": "Yes.", "c": [{"id": 1, "id": 2}]}'
     for stream, content in ((False, reply), (True, b"data: " + reply + b"\n\n")):
-        with pytest.raises(CallError, match=r"the reply has two values for '(t|id)'") as caught:
+        with pytest.raises(CallError, match=r"the reply has two values for 'id'") as caught:
             parse_fields(content, {"response": "t"}, stream=stream)
         assert caught.value.cause is Cause.MALFORMED
 
 
-def test_a_stream_that_is_not_utf_8_is_no_answer() -> None:
-    with pytest.raises(CallError, match="not UTF-8 text: invalid continuation byte") as caught:
-        parse_events(b'data: {"t": "k\xe4se"}\n\n')
-    assert caught.value.cause is Cause.MALFORMED
+def test_a_stream_that_is_not_utf_8_or_has_no_events_is_no_answer() -> None:
+    wrong = "the reply contains no events"
+    for content in (b'data: {"t": "k\xe4"}\n\n', b"", b": ping\n\n", b"data: [DONE]\n\n", b"<a>"):
+        message = "not UTF-8 text: " if b"\xe4" in content else wrong
+        with pytest.raises(CallError, match=message) as caught:
+            parse_events(content)
+        assert caught.value.cause is Cause.MALFORMED
 
 
 @each_case("value", ["text", {"a": 1}, 5, None, iter([])])
@@ -349,15 +331,11 @@ async def test_the_default_api(faulty) -> None:
     assert [call.name for call in given.calls] == ["search", "chat"]
     health, search, chat = faulty.calls
     assert (health.method, health.path, health.text) == ("GET", HEALTH, "")
-    assert json.loads(search.text) == {
-        "query": ROW.query,
-        "collection_type": "text",
-        "top_k": 5,
-        "score_threshold": 0.5,
-    }
+    settings = {"query": ROW.query, "top_k": 5, "score_threshold": 0.5}
+    assert json.loads(search.text) == {**settings, "collection_type": "text"}
     message = json.loads(chat.text)
     assert message.pop("session_id").startswith("ragstone-")
-    assert message == {"query": ROW.query, "mode": "rag", "top_k": 5, "score_threshold": 0.5}
+    assert message == {**settings, "mode": "rag"}
 
 
 async def test_each_row_has_a_session_of_its_own(faulty) -> None:
@@ -381,9 +359,8 @@ async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) 
 
 async def test_a_key_in_the_query_of_the_url_goes_with_every_call(faulty) -> None:
     await answer(standard(f"{faulty.url}/?key=abc"))
-    assert [call.raw_path for call in faulty.calls] == [
-        f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)
-    ]
+    paths = [call.raw_path for call in faulty.calls]
+    assert paths == [f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)]
 
 
 @pytest.mark.parametrize("status", [302, 400, 429, 503])
@@ -439,7 +416,6 @@ calls:
       all: ["{{query}}", "{{k}}", "{{threshold}}", "{{reference}}", "{{tags.easy}}"]
       joined: "{{k}} {{reference}}{{tags.none}}{{base}}"
       key: ${{RAG_KEY}}
-      own: [1, 2.5, null, true, {{a: b}}]
     reply: {{response: answer}}
 """
     given = await answer(target(ApiDescription.parse(text, "rag.yaml")))
@@ -447,17 +423,14 @@ calls:
     (call,) = faulty.calls
     assert call.method == "PUT"
     path, _, query = call.raw_path.partition("?")
-    assert path == "/ask/row%2F1"
-    assert parse_qs(query) == {"q": [ROW.query], "level": ["3"]}
+    assert (path, parse_qs(query)) == ("/ask/row%2F1", {"q": [ROW.query], "level": ["3"]})
     assert call.headers["authorization"] == "Bearer sk-{query}-1"
-    assert call.headers["x-level"] == "3"
-    assert call.headers["x-query"] == 'Who "is" it? {k} 1+1 & 50%#'
-    assert call.headers["x-name"] == "é"
+    sent = [call.headers[f"x-{name}"] for name in ("level", "query", "name")]
+    assert sent == ["3", 'Who "is" it? {k} 1+1 & 50%#', "é"]
     assert json.loads(call.text) == {
         "all": [ROW.query, 5, 0.5, None, True],
         "joined": f"5 {faulty.url}",
         "key": "sk-{query}-1\n",
-        "own": [1, 2.5, None, True, {"a": "b"}],
     }
 
 
@@ -504,30 +477,18 @@ async def test_no_message_quotes_the_environment(
     [
         ("data: a\n\ndata: b\n\n", ["a", "b"]),
         ("data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]),
-        ("data: a\r\rdata: b\r\r", ["a", "b"]),
         ("data: a\n\ndata: b", ["a", "b"]),
         ("\ufeffdata: a\n\n", ["a"]),
         ("data:a\n\ndata:  b\n\n", ["a", " b"]),
         ("data: a\ndata: b\n\n", ["a\nb"]),
-        ("data: a\ndata:\ndata\n\n", ["a\n\n"]),
         (": ping\n\ndata: a\n: ping\n\n: ping\n\n", ["a"]),
         ("event: token\nid: 1\nretry: 5\ndata: a\n\n", ["a"]),
         ("data: a\n\ndata: [DONE]\n\n", ["a"]),
-        ("event: done\n\ndata: a\n\n", ["a"]),
-        ("\n\n\ndata: \n\n", [""]),
-        ("data: a: b\n\n", ["a: b"]),
         ("data: é\u2028x\n\n", ["é\u2028x"]),
     ],
 )
 def test_events(stream: str, events: list[str]) -> None:
     assert parse_events(stream.encode()) == events
-
-
-@each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
-def test_a_reply_without_events(stream: bytes) -> None:
-    with pytest.raises(CallError, match="the reply contains no events") as caught:
-        parse_events(stream)
-    assert caught.value.cause is Cause.MALFORMED
 
 
 FAILED = "response.failed response.incomplete thread.run.failed thread.run.incomplete"
