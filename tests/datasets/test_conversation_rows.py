@@ -65,7 +65,7 @@ CALL = {"tool_calls": [{"name": "search"}]}
     ],
 )
 def test_each_turn_is_a_row_with_the_messages_before_it(row: dict[str, object]) -> None:
-    first, second = read({"id": "conv-1", "level": "easy", **row})
+    first, second = read({"id": " conv-1 ", "conversation_id": " ", "level": "easy", **row})
     assert (first.id, first.query, first.history) == ("conv-1/1", ASK["content"], None)
     assert (first.response, first.contexts) == (TOLD["content"], (Context(text="24 months."),))
     assert (second.id, second.query, second.history) == ("conv-1/2", MORE["content"], HISTORY)
@@ -91,20 +91,6 @@ def test_conversations_of_all_file_types(tmp_path: Path) -> None:
         assert len(load(tmp_path / name, limit=1).samples) == 1
 
 
-def test_ids_are_read_as_in_other_rows() -> None:
-    rows = [{"id": name, "messages": [ASK, TOLD | {5: "odd"}]} for name in (0, 5.0, " a ", None)]
-    assert [sample.id for sample in read(*rows)] == ["0/1", "5/1", "a/1", "4/1"]
-
-
-def test_a_ragas_file_has_both_kinds(tmp_path: Path) -> None:
-    chat = {"user_input": langchain(("human", "q"), ("ai", "a")), "reference": "r"}
-    row = {"user_input": "p", "response": "b", "reference": "s"}
-    found = lines(tmp_path / "a.jsonl", chat, row)
-    assert "read as ragas samples" in found.source.notes
-    given = [(each.id, each.query, each.response, each.reference) for each in found.samples]
-    assert given == [("1/1", "q", "a", "r"), ("2", "p", "b", "s")]
-
-
 def test_an_open_question_has_the_fields_of_the_row() -> None:
     first, second = read({"messages": [ASK, TOLD, MORE], "answer": "6 months.", "contexts": ["c"]})
     assert (first.id, first.contexts) == ("1/1", (Context(text="24 months."),))
@@ -119,14 +105,11 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
     [
         ({"messages": [ASK, ASK]}, "two user messages in a row; merge them"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, "unknown message role 'narrator'"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "has no user message"),
         ({"messages": CHAT, "reference": "r"}, "'reference' is a column, and the conversation has"),
         ({"messages": [ASK, TOLD], "response": "r"}, "write response into the message"),
-        ({"messages": [ASK, TOLD], "contexts": ["r"]}, "write contexts into the message"),
         ({"messages": CHAT, "question": "q"}, "the row has a conversation and 'question'; rename"),
         ({"messages": CHAT, "turns": CHAT}, "two conversations, 'messages' and 'turns'; remove"),
         ({"id": 1e17, "messages": CHAT}, "only 15 digits are stored"),
-        ({"id": [1], "messages": CHAT}, "this is a list, not text"),
         ({"query": "q", "history": "before"}, "expected a list of messages, each with role and"),
         ({"query": "q", "history": [MORE]}, "two user messages in a row"),
         ({"messages": [ASK, TOLD | {"retrieved_contexts": ["c"]}]}, "both contexts; remove one"),
@@ -154,11 +137,9 @@ def found(contexts: object, role: str = "tool") -> dict[str, object]:
     ("messages", "first", "second"),
     [
         ([ASK, found(["c"]), found("d"), told(["d", "e"]), MORE], "cde", None),
-        ([ASK, found('["c"]'), found([]), found(""), told(None), MORE], "c", None),
         ([found(["c"], "system"), ASK, found(["d"]), told([]), MORE], "cd", None),
         ([ASK, told(["c"]), found(["d"], "system"), MORE, found("e")], "c", "de"),
         ([ASK, told("c"), found(["d"]), told("e"), MORE], "cde", None),
-        ([ASK, told("c"), MORE, told("d"), found("e")], "c", "de"),
         ([found([], "system"), ASK, told(None), MORE], "", None),
     ],
 )  # fmt: skip
@@ -168,12 +149,6 @@ def test_contexts_of_several_messages_belong_to_one_turn(messages, first, second
         texts if texts is None else tuple(Context(text=text) for text in texts)
         for texts in (first, second)
     ]
-
-
-@each_case("blank", [None, "", " "])
-def test_a_blank_tag_does_not_separate_the_turns(blank: object) -> None:
-    samples = read({"id": "a", "messages": CHAT, "conversation_id": blank})
-    assert [each.tags.get("conversation_id") for each in samples] == ["a", "a"]
 
 
 def test_a_conversation_far_down_in_a_large_file_is_refused(
@@ -240,18 +215,15 @@ def test_intervals_are_of_conversations() -> None:
     assert groups(MORE, TOLD, cluster="id").groups == 12
 
 
-def test_a_judge_reads_the_messages() -> None:
-    judge = ScriptedJudge({"detect_abstention": False})
-    evaluate([{"messages": CHAT}], metrics="abstention", judge=judge)
-    asked = {each.query for each in judge.asked if isinstance(each, DetectAbstention)}
-    assert asked == {sample.query_with_history for sample in read({"messages": CHAT})}
-    assert any("assistant: Yes, 24 months." in query for query in asked)
-
-
-def test_a_target_receives_the_messages() -> None:
+def test_a_target_and_a_judge_receive_the_messages() -> None:
     def answer(query: str, messages: list[dict[str, str]]) -> str:
         return f"{query} after {len(messages) - 1}"
 
-    run = evaluate([{"messages": [ASK, TOLD, MORE]}], metrics="abstention", target=answer)
+    judge = ScriptedJudge({"detect_abstention": False})
+    chats = [{"messages": [ASK, TOLD, MORE]}]
+    run = evaluate(chats, metrics="abstention", target=answer, judge=judge)
     given = [row.sample.response for row in run.rows]
     assert given == ["Is there a warranty? after 0", "And the battery? after 2"]
+    asked = {each.query for each in judge.asked if isinstance(each, DetectAbstention)}
+    assert asked == {row.sample.query_with_history for row in run.rows}
+    assert any("assistant: Yes, 24 months." in query for query in asked)

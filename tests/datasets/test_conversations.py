@@ -14,17 +14,15 @@ from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context
 
 
-@each_case("kind", ["text", "input_text", "output_text", None])
-def test_parts_of_text_are_what_was_said(kind: str | None) -> None:
-    parts = [{"type": kind, "content": "It is "}, {"type": kind, "text": "70 m."}, " High."]
-    assert one_turn([{"role": "assistant", "parts": parts}], "response") == "It is 70 m. High."
-
-
-@each_case("kind", ["reasoning", "thinking", "blob", "uri", "tool_result"])
-def test_thoughts_pictures_and_tools_are_not(kind: str) -> None:
-    parts = [{"type": kind, "content": "aGk="}, {"type": "text", "content": "It is 70 m."}]
-    assert one_turn([{"role": "user", "parts": parts}], "query") == "It is 70 m."
-    assert one_turn([{"role": "user", "content": {"type": kind, "text": "x"}}], "query") is None
+def test_parts_of_text_are_what_was_said() -> None:
+    for kind in ("text", "input_text", "output_text", None):
+        parts = [{"type": kind, "content": "It is "}, {"type": kind, "text": "70 m."}, " High."]
+        assert one_turn([{"role": "assistant", "parts": parts}], "response") == "It is 70 m. High."
+    for kind in ("reasoning", "thinking", "blob", "uri", "tool_result"):
+        parts = [{"type": kind, "content": "aGk="}, {"type": "text", "content": "It is 70 m."}]
+        assert one_turn([{"role": "user", "parts": parts}], "query") == "It is 70 m."
+        said = {"role": "user", "content": {"type": kind, "text": "x"}}
+        assert one_turn([said], "query") is None
 
 
 def test_messages_of_langchain_and_what_is_none() -> None:
@@ -52,23 +50,19 @@ def read_ids(folder: Path, texts: object, ids: object) -> tuple[Context, ...] | 
 
 
 @each_case(
-    ("texts", "ids", "first", "last"),
+    ("texts", "ids", "joined"),
     [
-        *((["a", "b"], ids, "doc-a", "2") for ids in ("doc-a, 2", "doc-a;2", '["doc-a", 2]')),
-        (["a", "b"], ["doc-a", 2], "doc-a", "2"),
-        ([{"page_content": "a"}, {"content": "b", "doc_id": "own"}], [1, 2], "1", "own"),
+        *((["a", "b"], ids, "doc-a 2") for ids in ("doc-a, 2", '["doc-a", 2]', ["doc-a", 2])),
+        ([{"page_content": "a"}, {"content": "b", "doc_id": "own"}], [1, 2], "1 own"),
+        *((texts, ids, "5") for texts, ids in ((["a"], 5), ("a", "5"), ("a", 5), ('["a"]', [5]))),
     ],
 )
 def test_ids_in_every_form_join_their_texts(
-    tmp_path: Path, texts: object, ids: object, first: str, last: str
+    tmp_path: Path, texts: object, ids: object, joined: str
 ) -> None:
-    joined = (Context(text="a", id=first), Context(text="b", id=last))
-    assert read_ids(tmp_path, texts, ids) == joined
-
-
-@each_case(("texts", "ids"), [(["a"], 5), ("a", "5"), ("a", 5), ('["a"]', [5])])
-def test_one_id_joins_one_text(tmp_path: Path, texts: object, ids: object) -> None:
-    assert read_ids(tmp_path, texts, ids) == (Context(text="a", id="5"),)
+    found = read_ids(tmp_path, texts, ids) or ()
+    assert " ".join(str(each.id) for each in found) == joined
+    assert "".join(each.text for each in found) in ("a", "ab")
 
 
 @each_case(
@@ -125,10 +119,3 @@ def test_a_part_of_a_cell_may_be_named_however_deep(write: Write) -> None:
     assert (first.tags, second.contexts) == ({"more": '{"rag": {"found": ["c"], "k": 5}}'}, None)
     with pytest.raises(UsageError, match=r"there is no column 'more\.rag\.lost'"):
         load(path, columns={"contexts": "more.rag.lost"})
-
-
-def test_tags_and_metadata_of_langfuse_are_both_tags(write: Write) -> None:
-    record = {**LANGFUSE, "tags": '["x"]', "metadata": '{"k": 1}'}
-    cells = [",".join(record), ",".join('"' + v.replace('"', '""') + '"' for v in record.values())]
-    tags = load(write("a.csv", "\n".join(cells))).samples[0].tags
-    assert tags == {"traceId": "t", "tags": '["x"]', "k": 1}

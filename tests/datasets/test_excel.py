@@ -113,9 +113,7 @@ def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook
     assert loaded.samples[0].query == "a"
     assert loaded.source.notes == ("sheet 'One'; ignored: 'Two'",)
     assert load(path, sheet="two ").samples[0].query == "b"
-    with pytest.raises(
-        UsageError, match=r"has no sheet 'Tow'; did you mean 'Two'\? \(the sheets a"
-    ):
+    with pytest.raises(UsageError, match=r"has no sheet 'Tow'; did you mean 'Two'\?"):
         load(path, sheet="Tow")
     change = ('<sheet name="One" ', '<sheet name="One" state="hidden" ')
     hidden = write("hidden.xlsx", repacked(path, workbook=change))
@@ -140,24 +138,14 @@ def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[objec
     assert found.startswith(f"sheet{message}")
 
 
-def test_a_cell_far_away_is_reported_before_calamine_makes_all_between(
-    sheet: Callable[..., Path],
+def test_too_large_sheets_are_reported_before_calamine_makes_all_cells(
+    workbook: Workbook, sheet: Callable[..., Path], write: Write
 ):
-    path = sheet([["query"], ["q"]], lambda made: made.cell(1_000_003, 101, "x"))
-    (message,) = problems(path)
-    assert message.startswith("sheet 'Sheet' spans 1,000,003 rows and 101 columns")
-
-
-def test_a_long_text_in_many_cells_is_reported_before_calamine_copies_it(
-    workbook: Workbook, write: Write
-):
-    path = workbook(One=[["query"], *[["long"]] * 1_200])
-    long = "x" * 1_000_000
+    far = sheet([["query"], ["q"]], lambda made: made.cell(1_000_003, 101, "x"))
+    assert problems(far)[0].startswith("sheet 'Sheet' spans 1,000,003 rows and 101 columns")
+    path, long = workbook(One=[["query"], *[["long"]] * 1_200]), "x" * 1_000_000
     (message,) = problems(write("a.xlsx", repacked(path, sharedStrings=(">long<", f">{long}<"))))
-    assert message == (
-        "the cells of sheet 'One' contain more than 1,073,741,824 characters; "
-        "use .csv or .jsonl for texts that large"
-    )
+    assert message.startswith("the cells of sheet 'One' contain more than 1,073,741,824 characters")
 
 
 def test_every_cut_of_a_workbook_is_reported(workbook: Workbook, write: Write):
@@ -188,7 +176,7 @@ def test_what_is_not_a_workbook(write: Write):
         (old, "this is an old .xls; save it as .xlsx"),
         (
             old + "EncryptedPackage".encode("utf-16-le"),
-            "the workbook is encrypted; remove its pass",
+            "the workbook is encrypted",
         ),
     ):
         assert problems(write("data.xlsx", content))[0].startswith(message)

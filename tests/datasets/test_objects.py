@@ -9,16 +9,12 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 from pydantic import BaseModel
-from tests.cases import each_case
 
 from ragstone import UsageError, evaluate
-from ragstone.datasets import samples_of
 from ragstone.types.sample import Sample
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -121,18 +117,14 @@ def test_test_cases_of_deepeval_and_their_data_set() -> None:
     )
     cases = Cases()
     cases.test_cases += [case, case]
+    told = {"context": '["the ideal context"]', "tags": '["fast"]'}
     for data in ([case, case], cases):
         run = evaluate(data, metrics="faithfulness")
         assert run.summary()["faithfulness"].mean == 1
         sample = run.rows[0].sample
         assert [context.text for context in sample.contexts or ()] == [CONTEXT, "It is blue."]
         assert sample.reference == "22 minutes"
-        assert sample.tags == {
-            "context": '["the ideal context"]',
-            "language": "en",
-            "tags": '["fast"]',
-            "name": "charging",
-        }
+        assert sample.tags == {**told, "language": "en", "name": "charging"}
 
 
 def test_goldens_of_deepeval_are_questions() -> None:
@@ -165,60 +157,6 @@ def test_the_page_is_right_for_the_real_library(
     found = re.findall(r"^```py\n(.*?)^```\n\n```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert found
     for code, output in found:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code],
-            capture_output=True,
-            cwd=tmp_path,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        done = subprocess.run(command, capture_output=True, cwd=tmp_path, text=True, check=False)
         assert done.stdout == output, done.stderr
-
-
-class Document:
-    """A document of LangChain, whose id a vector store gave."""
-
-    def __init__(self, text: str, **metadata: object) -> None:
-        self.page_content, self.metadata = text, metadata
-        self.id = "5b0c2f3e-7d1b-4c8e-9c55-0a1b2c3d4e5f"
-
-
-class Node:
-    """A node of LlamaIndex with its score; `text` is a part of the document `parent`."""
-
-    def __init__(self, text: str, parent: str) -> None:
-        own = Document("").id
-        self.node = SimpleNamespace(text=text, id_=own, metadata={}, ref_doc_id=parent)
-        self.score = np.float32(0.5)
-
-
-@each_case(
-    "document",
-    [
-        Document(CONTEXT, point_id=102),
-        (Document(CONTEXT, point_id=102), np.float32(0.5)),
-        Node(CONTEXT, "102"),
-        SimpleNamespace(content=CONTEXT, id="5a4fa402" * 8, meta={"point_id": 102}, score=None),
-        {"page_content": CONTEXT, "id": Document("").id, "metadata": {"point_id": 102}},
-    ],
-)
-def test_documents_of_other_libraries_in_rows(document: object) -> None:
-    rows = [{"query": "How fast?", "contexts": [document], "point_ids": [102]}]
-    run = evaluate(rows, metrics="recall")
-    assert run.summary()["recall@5"].mean == 1
-    [context] = run.rows[0].sample.contexts or ()
-    assert (context.id, context.text) == ("102", CONTEXT)
-
-
-@each_case(
-    "answer",
-    [
-        SimpleNamespace(response=ANSWER, source_nodes=[Node(CONTEXT, "102")], metadata={}),
-        SimpleNamespace(data=ANSWER, documents=[Document(CONTEXT, point_id=102)], meta={}),
-    ],
-)
-def test_answers_of_other_libraries_in_rows(answer: object) -> None:
-    row: dict[str, Any] = {"query": "How fast?", "answer": answer, "point_ids": [102]}
-    for more, ids in (({}, ("102",)), ({"contexts": [CONTEXT]}, ())):
-        (sample,) = samples_of([row | more]).samples
-        assert (sample.response, sample.ranked_ids) == (ANSWER, ids)

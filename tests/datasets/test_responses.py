@@ -18,7 +18,6 @@ from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
 
 RUN = {"run_type": "chain", "inputs": {"question": "q"}}
-OBSERVATION = {"traceId": "t", "input": "q"}
 BOTH = {"response", "contexts"}
 GIVEN = {"answer": "a", "documents": ["c"]}
 
@@ -115,15 +114,6 @@ def test_saved_responses_with_an_error_failed(tmp_path: Path) -> None:
     assert document(tmp_path, saved({**row, "error": ""})).failures == {}
 
 
-def test_an_observation_of_langfuse_that_failed(tmp_path: Path) -> None:
-    loaded = lines(
-        tmp_path / "a.jsonl",
-        {**OBSERVATION, "id": "a", "output": "a", "level": "WARNING", "statusMessage": "slow"},
-        {**OBSERVATION, "id": "b", "output": None, "level": "ERROR", "statusMessage": "boom"},
-    )
-    assert (why(loaded, 0), why(loaded)) == ({}, {"response": ("unreachable", "boom")})
-
-
 def span(number: str, parent: str | None, kind: str, **more: object) -> dict[str, object]:
     made = {f"{name}.value": more.pop(name) for name in ("input", "output") if name in more}
     return {
@@ -138,30 +128,34 @@ THROWN = {"name": "exception", "attributes": {"exception.message": "boom"}}
 
 
 @each_case(
-    ("state", "expected"),
+    ("state", "cause", "message"),
     [
-        ({"status_code": "ERROR", "status_message": "429"}, ("rate_limited", "429")),
-        ({"status": {"status_code": "ERROR", "description": "boom"}}, ("unreachable", "boom")),
-        ({"status_code": "ERROR", "events": [THROWN]}, ("unreachable", "boom")),
-        ({"status_code": "ERROR"}, ("unreachable", "the status of its span is error")),
+        ({"status_code": "ERROR", "status_message": "429"}, "rate_limited", "429"),
+        ({"status": {"status_code": "ERROR", "description": "boom"}}, "unreachable", "boom"),
+        ({"status_code": "ERROR", "events": [THROWN]}, "unreachable", "boom"),
+        ({"status_code": "ERROR"}, "unreachable", "the status of its span is error"),
     ],
 )
 def test_a_trace_whose_outermost_span_failed(
-    tmp_path: Path, state: dict[str, object], expected: tuple[str, str]
+    tmp_path: Path, state: dict[str, object], cause: str, message: str
 ) -> None:
     made = span("1", None, "CHAIN", input="q", output="half", **state)
-    assert why(lines(tmp_path / "a.jsonl", made), 0) == dict.fromkeys(BOTH, expected)
+    assert why(lines(tmp_path / "a.jsonl", made), 0) == dict.fromkeys(BOTH, (cause, message))
 
 
-@each_case("code", [2, "STATUS_CODE_ERROR"])
-def test_a_span_of_otlp_that_failed(tmp_path: Path, code: object) -> None:
+def test_a_span_of_otlp_or_langfuse_that_failed(tmp_path: Path) -> None:
     asked = {"key": "input.value", "value": {"stringValue": "q"}}
     thrown = {"key": "exception.message", "value": {"stringValue": "boom"}}
-    one = {"traceId": "t", "spanId": "1", "attributes": [asked], "status": {"code": code}}
-    one["events"] = [{"name": "exception", "attributes": [thrown]}]
-    exported = {"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]}
-    loaded = lines(tmp_path / "a.jsonl", exported)
-    assert why(loaded, 0)["response"] == ("unreachable", "boom")
+    for code in (2, "STATUS_CODE_ERROR"):
+        one = {"traceId": "t", "spanId": "1", "attributes": [asked], "status": {"code": code}}
+        one["events"] = [{"name": "exception", "attributes": [thrown]}]
+        exported = {"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]}
+        loaded = lines(tmp_path / "a.jsonl", exported)
+        assert why(loaded, 0)["response"] == ("unreachable", "boom")
+    slow = {"traceId": "t", "input": "q", "output": "a", "level": "WARNING", "statusMessage": "s"}
+    lost = {**slow, "output": None, "level": "ERROR", "statusMessage": "boom"}
+    loaded = lines(tmp_path / "a.jsonl", {**slow, "id": "a"}, {**lost, "id": "b"})
+    assert (why(loaded, 0), why(loaded)) == ({}, {"response": ("unreachable", "boom")})
 
 
 def test_an_inner_span_that_failed_counts_where_no_answer_came(tmp_path: Path) -> None:
@@ -229,13 +223,12 @@ def test_what_pandas_and_numpy_make():
 
 
 def test_uuids_and_decimals():
-    name = UUID(int=5)
-    row = {"id": name, "query": "a", "point_ids": [name, Decimal("12345678901234567.0")]}
+    name, number = UUID(int=5), Decimal("12345678901234567.0")
+    row = {"id": name, "query": "a", "point_ids": [name, number]}
     more = {"cost": Decimal("0.25"), "n": Decimal(3), "none": Decimal("NaN"), "s": Decimal("sNaN")}
     (sample,) = samples_of([row | more]).samples
-    assert sample.id == str(name)
+    assert (sample.id, sample.tags) == (str(name), {"cost": 0.25, "n": 3})
     assert sample.relevance == {str(name): 1.0, "12345678901234567": 1.0}
-    assert sample.tags == {"cost": 0.25, "n": 3}
 
 
 def test_columns_say_which_field_a_name_is():
@@ -258,10 +251,8 @@ def test_messages_tell_of_columns_as_python_does():
 @each_case(
     ("rows", "expected"),
     [
-        ([], "there are no rows"),
         ([5], "row 1: expected a mapping of field names to values, got a number"),
         ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
-        ([{"query": "a"}, {}], "row 2, column query: there is no query"),
         ([{"query": "a", "when": object()}], "row 1, column when: values of type object are not"),
         ([{"query": "a", "point_ids": {"b": float("nan")}}], "row 1, column point_ids: nan is no"),
         ([Sample(id="1", query="a"), {"id": 1, "query": "b"}], "row 2, sample 1: the id '1'"),
@@ -273,10 +264,3 @@ def test_what_is_wrong_is_reported_with_its_place(rows: list[object], expected: 
         samples_of(rows, name="mine")
     assert caught.value.file == "mine"
     assert str(caught.value.problems[0]).startswith(expected)
-
-
-def test_outcomes_in_rows_of_ragstone_are_no_tags(tmp_path: Path) -> None:
-    row = {"query": "Why?", "response": "So.", "outcome": "wrong", "found": "not found"}
-    row |= {"scores": {}, "blame": [], "usage": {}}
-    (sample,) = lines(tmp_path / "rows.jsonl", row).samples
-    assert (sample.response, sample.tags) == ("So.", {})

@@ -5,7 +5,6 @@ import pytest
 from tests.cases import each_case
 from tests.datasets.reading import lines as loaded
 
-from ragstone.datasets import load
 from ragstone.errors import InputError
 from ragstone.types.sample import Context
 
@@ -130,9 +129,9 @@ def test_what_a_step_gives_is_not_an_answer(tmp_path: Path, kind: str) -> None:
     made = [
         span("t", "1", None, input__value="q", output__value={"unknown": "x"}),
         span("t", "2", "1", output__value='["doc one"]', openinference__span__kind=kind),
-        span("t", "3", "1", output__value="rewritten", openinference__span__kind="CHAIN"),
+        span("t", "3", "1", output__value="rewritten", **CHAIN),
     ]
-    model = span("t", "4", "3", output__value="a", openinference__span__kind="LLM")
+    model = span("t", "4", "3", output__value="a", **LLM)
     assert loaded(tmp_path / "a.jsonl", *made).samples[0].response is None
     assert loaded(tmp_path / "b.jsonl", *made, model).samples[0].response == "a"
 
@@ -151,12 +150,6 @@ def test_documents_count_once_however_many_spans_tell_of_them(tmp_path: Path) ->
     assert texts(*made) == ["a", "b", "b"]
     assert texts(*made, beside) == ["a", "b", "b", "c"]
     assert texts(*made, span("t", "3", None)) == ["a", "b", "b"], "another span repeats its id"
-
-
-def test_the_outcome_of_an_exported_span_is_its_status(tmp_path: Path) -> None:
-    given = [attribute("input.value", "q"), attribute("output.value", "a")]
-    one = exported(*given, status_code="ERROR")
-    assert loaded(tmp_path / "a.jsonl", one).samples[0].response == "a"
 
 
 RANDOM = "5b0c2f3e-7d1b-4c8e-9c55-0a1b2c3d4e5f"
@@ -199,20 +192,18 @@ PROMPT = "Context: a. Question: q"
         {"traceloop__entity__output": json.dumps({"outputs": "yes", "kwargs": {}})},
     ],
 )  # fmt: skip
-@each_case("prompt", [PROMPT, json.dumps({"prompt": PROMPT})])
-def test_a_prompt_is_never_an_answer(
-    tmp_path: Path, prompt: str, answer: dict[str, object]
-) -> None:
+def test_a_prompt_is_never_an_answer(tmp_path: Path, answer: dict[str, object]) -> None:
     query = json.dumps({"data": {"retriever": {"query": "q"}, "prompt_builder": {"question": "q"}}})
-    made = [
-        span("t", "1", None, input__value=query, openinference__span__kind="CHAIN"),
-        span("t", "2", "1", output__value=prompt, openinference__span__kind="LLM")
-        | {"name": "PromptBuilder.run"},
-        span("t", "3", "1", openinference__span__kind="LLM", **answer) | {"name": "llm"},
-    ]
-    sample = loaded(tmp_path / "a.jsonl", *made).samples[0]
-    assert (sample.query, sample.response) == ("q", "yes")
-    assert loaded(tmp_path / "b.jsonl", *made[:2]).samples[0].response is None
+    builder = {"name": "PromptBuilder.run"}
+    for prompt in (PROMPT, json.dumps({"prompt": PROMPT})):
+        made = [
+            span("t", "1", None, input__value=query, **CHAIN),
+            span("t", "2", "1", output__value=prompt, **LLM) | builder,
+            span("t", "3", "1", **LLM, **answer) | {"name": "llm"},
+        ]
+        sample = loaded(tmp_path / "a.jsonl", *made).samples[0]
+        assert (sample.query, sample.response) == ("q", "yes")
+        assert loaded(tmp_path / "b.jsonl", *made[:2]).samples[0].response is None
 
 
 @each_case(
@@ -252,37 +243,20 @@ def test_documents_of_an_agents_tools_are_contexts(tmp_path: Path, inner: str) -
 
 
 def test_spans_of_otlp_in_snake_case(tmp_path: Path) -> None:
-    nothing = dict.fromkeys(("array_value", "bool_value", "int_value"))
-    root = {"trace_id": "t", "span_id": "1", "parent_span_id": None, "name": "query"}
-    search = {"trace_id": "t", "span_id": "2", "parent_span_id": "1", "name": "search"}
-    given = {"input.value": "q", "output.value": "a"}
-    texts = {
-        "retrieval.documents.0.document.id": "d",
-        "retrieval.documents.0.document.content": "c",
-    }
-    for each, attributes in ((root, given), (search, texts)):
-        each["attributes"] = [
-            {"key": name, "value": {**nothing, "string_value": text}}
+    def made(number: str, parent: str | None, **attributes: str) -> dict[str, object]:
+        values = [
+            {"key": name.replace("__", "."), "value": {"int_value": None, "string_value": text}}
             for name, text in attributes.items()
         ]
-    page = {"data": [root, search], "next_cursor": None}
-    exported = {"resource_spans": [{"scope_spans": [{"spans": [root, search]}]}]}
-    for number, content in enumerate((page, exported)):
-        path = tmp_path / f"{number}.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
-        [sample] = load(path).samples
+        place = {"trace_id": "t", "span_id": number, "parent_span_id": parent}
+        return {**place, "name": "n", "attributes": values}
+
+    document = "retrieval__documents__0__document__"
+    found = {f"{document}id": "d", f"{document}content": "c"}
+    spans = [made("1", None, input__value="q", output__value="a"), made("2", "1", **found)]
+    page = {"data": spans, "next_cursor": None}
+    whole = {"resource_spans": [{"scope_spans": [{"spans": spans}]}]}
+    for content in (page, whole):
+        [sample] = loaded(tmp_path / "a.json", content).samples
         assert (sample.query, sample.response, sample.tags["span_id"]) == ("q", "a", "1")
         assert sample.contexts == (Context(id="d", text="c"),)
-
-
-def test_a_span_of_the_console_exporter(tmp_path: Path) -> None:
-    one = {
-        "name": "query", "context": {"trace_id": "0x2c", "span_id": "0xb3", "trace_state": "[]"},
-        "kind": "SpanKind.INTERNAL", "parent_id": None, "status": {"status_code": "UNSET"},
-        "attributes": {"input.value": "q", "output.value": "a"}, "events": [], "links": [],
-        "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
-    }  # fmt: skip
-    assert loaded(tmp_path / "a.jsonl", one).samples[0].response == "a"
-    path = tmp_path / "b.jsonl"  # as it is written by default
-    path.write_text(f"{json.dumps(one, indent=4)}\n" * 2, encoding="utf-8")
-    assert load(path).samples[0].response == "a"

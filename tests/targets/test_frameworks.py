@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from tests.cases import each_case
 
+from ragstone.datasets import samples_of
 from ragstone.errors import TargetError
 from ragstone.evaluation.runner import evaluate
 from ragstone.targets.factory import FunctionTarget, function_named, get_target
@@ -261,6 +262,21 @@ def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
     saved = evaluate([{**row, "contexts": documents} for row in rows], metrics="recall")
     for run in (asked, saved):
         assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
+
+
+@each_case(
+    "saved",
+    [
+        {"contexts": [(Document("a text", point_id=101), 0.5)], "answer": "He."},
+        {"contexts": [node("a text", parent="101", score=0.5)], "answer": "He."},
+        {"contexts": [HaystackDocument("a text", point_id=101)], "answer": "He."},
+        {"answer": SimpleNamespace(response="He.", source_nodes=[node("a text", parent="101")])},
+        {"answer": SimpleNamespace(data="He.", documents=[Document("a text", point_id=101)])},
+    ],
+)
+def test_their_objects_are_read_from_rows(saved: dict[str, object]) -> None:
+    (sample,) = samples_of([{"query": "Who?", "point_ids": [101], **saved}]).samples
+    assert (sample.response, sample.ranked_ids) == ("He.", ("101",))
 
 
 async def test_rows_share_no_memory_of_a_chat_engine() -> None:
