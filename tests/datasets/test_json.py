@@ -23,15 +23,10 @@ def test_missing_is_not_empty(write: Write):
 
 @each_case("name", ENVELOPES)
 def test_the_list_may_lie_in_an_object(write: Write, name: str):
-    loaded = load(write("a.json", json.dumps({"version": 1, name: [{"query": "a"}]})))
-    assert loaded.samples[0].query == "a"
-    assert loaded.source.notes == ("ignored keys: version",)
-
-
-def test_tags_are_merged(write: Write):
     row = {"query": "a", "level": 1, "nested": {"x": [1]}, "metadata": {"level": 1, "by": "me"}}
-    (sample,) = load(write("a.json", json.dumps([row]))).samples
-    assert sample.tags == {"level": 1, "nested": '{"x":[1]}', "by": "me"}
+    loaded = load(write("a.json", json.dumps({"version": 1, name: [row]})))
+    assert loaded.samples[0].tags == {"level": 1, "nested": '{"x":[1]}', "by": "me"}
+    assert loaded.source.notes == ("ignored keys: version",)
 
 
 @each_case(
@@ -42,7 +37,7 @@ def test_tags_are_merged(write: Write):
         ('{"a": []}', "the top-level object has no list of rows, only 'a'; write a list of"),
         (
             '{"data": [], "rows": []}',
-            "there are lists of rows under data and rows; use --sheet data or --sheet rows",
+            "there are lists of rows under data and rows; use --sheet data",
         ),
         ('{"rows": [], "rows": []}', "duplicate name 'rows' in an object; write a list of"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
@@ -56,27 +51,20 @@ def test_tags_are_merged(write: Write):
             '[{"query": "a\\u0000"}]',
             "item 1, column query: the text contains a NUL character (\\u0",
         ),
-        (
-            '[{"query": ""}]',
-            "item 1, column query: the query is blank; fill it in, or delete the r",
-        ),
+        ('[{"query": ""}]', "item 1, column query: the query is blank; fill it in, or delete"),
         (
             '[{"query": "a", "x\\ud800": 1}]',
-            "the column 'x\\ud800': the text contains half of a surrogate pair ('\\ud800'); remove",
-        ),
-        (
-            '[{"query": "a", "point_ids": {"b": 1' + "0" * 400 + "}}]",
-            "item 1, column point_ids: a number of 1329 bits is too large",
+            "the column 'x\\ud800': the text contains half of a surr",
         ),
         ("[3]", "item 1: expected a mapping of field names to values, got a number"),
         ("[{}]", "no query column found; the columns are none; map query=COLUMN"),
         (
-            '[{"query": "a", "level": 1, "tags": {"level": 2}}]',
-            "item 1, column tags: the tag 'level' is also a column, with another value",
+            '[{"query": "a", "x": 1, "tags": {"x": 2}}]',
+            "item 1, column tags: the tag 'x' is also a",
         ),
         (
             '[{"query": "a", "id": 1}, {"query": "b", "id": "1"}]',
-            "item 2, sample 1: the id '1' is already used in item 1; give each row its own id",
+            "item 2, sample 1: the id '1' is al",
         ),
     ],
 )
@@ -90,13 +78,6 @@ def test_a_number_of_too_many_digits_is_reported(write: Write):
     message = "line 2: cannot read this JSON: a number of more than 4,300 digits is too large"
     assert problems(write("a.json", text)) == [message]
     assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [message]
-
-
-def test_a_list_over_lines_is_no_json_lines(write: Write) -> None:
-    rows = [{"query": "a"}, {"query": "b"}]
-    first, *_ = problems(write("a.jsonl", f"\n{json.dumps(rows, indent=2)}\n"))
-    assert first.startswith("line 2: invalid JSON: Expecting")
-    assert first.endswith("; write one object per line")
 
 
 @each_case("name", ["a.jsonl", "a.json"])
@@ -149,11 +130,14 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
     assert second.startswith("line 4, column query: there is no query; the row has 'level', 'resp")
 
 
-def test_commas_between_lines_are_reported_as_commas(write: Write):
-    assert problems(write("a.jsonl", '{"query": "a"},\n{"query": "b"} x\n')) == [
-        "line 1: invalid JSON: Extra data (column 15); remove the comma after the object",
-        "line 2: invalid JSON: Extra data (column 16)",
-    ]
+def test_what_is_almost_json_lines_is_reported_so(write: Write):
+    comma, other = problems(write("a.jsonl", '{"query": "a"},\n{"query": "b"} x\n'))
+    assert comma.endswith("Extra data (column 15); remove the comma after the object")
+    assert other == "line 2: invalid JSON: Extra data (column 16)"
+    rows = [{"query": "a"}, {"query": "b"}]
+    first, *_ = problems(write("a.jsonl", f"\n{json.dumps(rows, indent=2)}\n"))
+    assert first.startswith("line 2: invalid JSON: Expecting")
+    assert first.endswith("; write one object per line")
 
 
 def test_nan_and_words_for_missing_values(write: Write):

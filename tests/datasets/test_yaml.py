@@ -120,14 +120,10 @@ def test_what_is_wrong_is_reported_with_its_place(write: Write, text: str, messa
 
 def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     made = tmp_path / "made"
-    (message,) = problems(
-        write("a.yaml", f"- query: !!python/object/apply:pathlib.Path.touch ['{made}']")
-    )
+    call = f"- query: !!python/object/apply:pathlib.Path.touch ['{made}']"
+    (message,) = problems(write("a.yaml", call))
     assert message.startswith("line 1: invalid YAML: could not determine a constructor")
     assert not made.exists()
-
-
-@each_case("value", ["!!timestamp soon", "!!int ''", "!!bool perhaps", "!!float a", "!!set a"])
-def test_a_value_that_its_tag_does_not_fit_is_reported(write: Write, value: str):
-    (message,) = problems(write("a.yaml", f"- query: {value}"))
-    assert "YAML" in message
+    for value in ("!!timestamp soon", "!!int ''", "!!bool perhaps", "!!float a", "!!set a"):
+        (message,) = problems(write("a.yaml", f"- query: {value}"))
+        assert "YAML" in message

@@ -54,11 +54,6 @@ def whole_row(sample: Sample, k: int = 1) -> str:
 
 
 class Rag:
-    made = 0
-
-    def __init__(self) -> None:
-        type(self).made += 1
-
     def __call__(self, query: str) -> str:
         return f"called {query}"
 
@@ -95,11 +90,21 @@ async def test_what_may_be_called(function, response: str) -> None:
     assert (given.fields, given.failures) == ({"response": response}, {})
 
 
-async def test_a_class_is_made_once() -> None:
-    before, asked = Rag.made, target(Rag)
-    given = [await asked.ask(ROW, RESPONSE) for _ in range(3)]
-    assert [each.fields for each in given] == [{"response": "called Who?"}] * 3
-    assert Rag.made == before + 1
+async def test_a_class_is_made_once_and_called_side_by_side() -> None:
+    class Rag:
+        made, barrier = 0, threading.Barrier(40, timeout=50)
+
+        def __init__(self) -> None:
+            type(self).made += 1
+
+        def __call__(self, query: str) -> str:
+            self.barrier.wait()
+            return query
+
+    asked = target(Rag)
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
+    assert not any(one.failures for one in given)
+    assert Rag.made == 1
 
 
 B5 = (Context(text="b", id="5"),)
@@ -208,20 +213,6 @@ async def test_a_function_that_raises_fails_its_row(
         assert given.calls[0].failure == failure
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_a_function_that_hangs_frees_its_row(is_async: bool) -> None:
-    stop = threading.Event()
-
-    async def later(query: str) -> str:
-        await asyncio.sleep(30)
-        return ""
-
-    given = await answer(later if is_async else lambda q: stop.wait(30), timeout=0.1)
-    stop.set()
-    assert given.failures["response"].cause is Cause.TIMEOUT
-    assert "rag: no answer within 0.1 s" in given.failures["response"].message
-
-
 async def test_functions_that_hang_hold_up_no_other_row() -> None:
     stop = threading.Event()
 
@@ -230,13 +221,18 @@ async def test_functions_that_hang_hold_up_no_other_row() -> None:
             stop.wait(30)
         return "fine"
 
+    async def later(query: str) -> str:
+        await asyncio.sleep(30)
+        return ""
+
     asked = target(function, timeout=0.2)
-    rows = [ROW.model_copy(update={"id": name}) for name in (*map(str, range(60)), "last")]
-    given = await asyncio.gather(*(asked.ask(row, RESPONSE) for row in rows[:-1]))
-    last = await asked.ask(rows[-1], RESPONSE)
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(60)))
+    last = await asked.ask(ROW.model_copy(update={"id": "last"}), RESPONSE)
     stop.set()
-    assert all(one.failures for one in given)
     assert last.fields == {"response": "fine"}
+    for one in (*given, await answer(later, timeout=0.2)):
+        assert one.failures["response"].cause is Cause.TIMEOUT
+        assert "rag: no answer within 0.2 s" in one.failures["response"].message
 
 
 def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
@@ -250,18 +246,6 @@ def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None
     command = [sys.executable, "-c", code]
     message = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
     assert message.stdout.strip() == "timeout"
-
-
-async def test_sync_functions_run_side_by_side() -> None:
-    barrier = threading.Barrier(40, timeout=50)
-
-    def together(query: str) -> str:
-        barrier.wait()
-        return query
-
-    asked = target(together)
-    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
-    assert not any(one.failures for one in given)
 
 
 async def test_delay_lies_between_two_calls() -> None:
@@ -306,17 +290,14 @@ def test_a_function_is_found_by_name(module_file, tmp_path) -> None:
     assert function_named("sub/rag_entry.py:ask")("q") == "ab"
 
 
-@each_case(
-    ("name", "error", "message"),
-    [
+def test_a_name_that_stands_for_nothing(module_file) -> None:
+    module_file("exits_rag.py", "import sys\nsys.exit(2)")
+    for name, error, message in (
         ("no_such_rag:ask", UsageError, "no_such_rag cannot be imported: ModuleNotFoundError"),
         ("no_such_rag.py:ask", UsageError, r"there is no file no_such_rag\.py"),
         (":ask", UsageError, "cannot be imported"),
         ("exits_rag.py:ask", UsageError, "cannot be imported: SystemExit: 2"),
         ("json:no_such", TargetError, "json:no_such: json has no function 'no_such'"),
-    ],
-)
-def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, message: str) -> None:
-    module_file("exits_rag.py", "import sys\nsys.exit(2)")
-    with pytest.raises(error, match=message):
-        function_named(name)
+    ):
+        with pytest.raises(error, match=message):
+            function_named(name)

@@ -46,39 +46,25 @@ CHUNKS = [{"point_id": 5, "text": "five", "score": 0.5}, {"text": "six"}]
                 "contexts": (Context(text="five", id="5", score=0.5), Context(text="six")),
             },
         ),
-        # empty is not failed
-        (
-            {"results": [], "response": ""},
-            {"response": "response", "ranking": RANKING},
-            {"response": "", "ranking": ()},
-        ),
-        # a ranking may hold ids or texts alone, contexts may be texts alone
-        (
-            {"ids": [5, "x", 7.0]},
-            {"ranking": "ids"},
-            {"ranking": (Context(id="5"), Context(id="x"), Context(id="7"))},
-        ),
+        ({"r": [], "a": ""}, {"response": "a", "ranking": "r"}, {"response": "", "ranking": ()}),
+        ({"ids": [5, 7.0]}, {"ranking": "ids"}, {"ranking": (Context(id="5"), Context(id="7"))}),
         ([{"t": "a"}], {"ranking": "[].{text: t}"}, {"ranking": (Context(text="a"),)}),
         ({"c": ["a", ""]}, {"contexts": "c"}, {"contexts": (Context(text="a"), Context())}),
-        # a response from parts may skip parts without text
         (
             [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}],
             {"response": "[].content[].text | join('', @)"},
             {"response": "ac"},
         ),
-        # a score that is not a number is unknown
         (
             b'{"results": [{"point_id": 1, "score": NaN}, {"point_id": 2, "score": 1e999}]}',
             {"ranking": RANKING},
             {"ranking": (Context(id="1"), Context(id="2"))},
         ),
-        # halves of characters do no harm
         (
             rb'{"r": "a\ud83d\ude00 b\ud83d", "c": [{"text": "\ude00 c"}]}',
             {"response": "r", "contexts": "c"},
             {"response": "a\U0001f600 b\ufffd", "contexts": (Context(text="\ufffd c"),)},
         ),
-        # the same value twice is one
         (b'{"t": "Yes.", "t": "Yes."}', {"response": "t"}, {"response": "Yes."}),
     ],
 )
@@ -161,7 +147,6 @@ def test_a_null_in_a_list_shifts_no_rank(path: str, reply: object, number: int) 
     [
         ("results[?@].{id: id, text: text}", (Context(id="A", text="a b"), Context(text="c"))),
         ("results[?@].{text: parts[].text | join(' ', @)}", (Context(text="d e"), Context())),
-        ("none || results[?id].text", (Context(text="a b"),)),
     ],
 )
 def test_a_filter_leaves_nulls_out(path: str, contexts: object) -> None:
@@ -288,14 +273,8 @@ def test_contexts_that_are_not_lists(value: object) -> None:
 
 
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
-ROW = Sample.model_validate(
-    {
-        "id": "row/1",
-        "query": 'Who "is" it?\n{k} 1+1 & 50%#',
-        "reference": None,
-        "tags": {"level": 3, "Some name": "é", "easy": True},
-    }
-)
+TAGS = {"level": 3, "Some name": "é", "easy": True}
+ROW = Sample(id="row/1", query='Who "is" it?\n{k} 1+1 & 50%#', tags=TAGS)
 ALL = frozenset(("response", "contexts", "ranking"))
 
 
@@ -375,28 +354,25 @@ async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
     assert asked._client._session.closed
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave, status: int) -> None:
-    faulty.script(HEALTH, behave.reply(status=status))
-    if status == 404:  # an API without a health check
+async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave) -> None:
+    for status in (401, 403):
+        faulty.script(HEALTH, behave.reply(status=status))
+        with pytest.raises(UsageError, match="The key or its permissions were rejected"):
+            await answer(standard(faulty.url))
+    assert {call.path for call in faulty.calls} == {HEALTH}
+    for status in (404, 405):  # an API without a health check
+        faulty.script(HEALTH, behave.reply(status=status))
         assert (await answer(standard(faulty.url))).failures == {}
-        return
-    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
-        await answer(standard(faulty.url))
-    assert len(faulty.calls) == 1
 
 
 async def test_nothing_is_there(faulty) -> None:
     await faulty.stop()
     with pytest.raises(TargetError) as caught:
         await answer(standard(f"{faulty.url}?key=abc".replace("//", "//user:pw@")))
-    assert str(caught.value) == (
-        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
-        "is it running?"
-        "\nStart it, or specify another target. If it has other paths, "
-        "describe it in a file: `ragstone init --target URL --ask QUESTION` writes one. "
-        "`ragstone demo --serve` starts a system for testing."
-    )
+    begin, *rest = str(caught.value).split("\n")
+    refused = f"GET {faulty.url}{HEALTH}: the server refuses connections; is it running?"
+    assert begin == f"the RAG system is not ready: {refused}"
+    assert rest[0].startswith("Start it, or specify another target. If it has other paths, de")
 
 
 async def test_a_request_is_filled_from_the_row(
@@ -459,17 +435,16 @@ async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
     assert given.failures["response"].cause is Cause.TRUNCATED
 
 
-@each_case(("status", "body"), [(200, "<h1>sk-12345</h1>"), (500, "your key sk-12345")])
 async def test_no_message_quotes_the_environment(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch, status: int, body: str
+    faulty, behave, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAG_KEY", "sk-12345")
-    faulty.script("/ask", behave.reply(body.encode(), status=status))
     head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
-    given = await answer(described(faulty.url, "    reply: {response: a}", head))
-    assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
-    assert "sk-12345" not in given.failures["response"].message
-    assert "sk-12345" not in repr(given)
+    for status in (200, 500):
+        faulty.script("/ask", behave.reply(b"<h1>your key sk-12345</h1>", status=status))
+        given = await answer(described(faulty.url, "    reply: {response: a}", head))
+        assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
+        assert "sk-12345" not in given.failures["response"].message + repr(given)
 
 
 @each_case(

@@ -240,31 +240,19 @@ async def test_a_judge_decides_what_words_cannot() -> None:
         quote = Evidence(context=0, start=0, end=4, quote=text[:4], verified=True)
         return [Verdict(label=Label.SUPPORTED, evidence=(quote,))] * len(question.claims)
 
-    judge = ScriptedJudge(
-        {
-            "extract_claims": [Claim(text="It may be swapped.")],
-            "verify_claims": verify,
-            "grade_contexts": lambda q: [Grade(relevant="glued" in each) for each in q.contexts],
-            "find_answer": FoundAnswer(found=False),
-        }
-    )
-    sample = row("May I swap the battery of the Tarn 4?", "You may not.", "battery", "sim")
-    check = await checked(judge, sample)
+    replies: dict[str, object] = {
+        "extract_claims": [Claim(text="It may be swapped.")],
+        "verify_claims": verify,
+        "grade_contexts": lambda q: [Grade(relevant="glued" in each) for each in q.contexts],
+        "find_answer": FoundAnswer(found=False),
+    }
+    query = "May I swap the battery of the Tarn 4?"
+    check = await checked(ScriptedJudge(replies), row(query, "No.", "battery", "sim"))
     assert kinds(check) == [[("wrong_id", "error")]]
     assert check.rows[0].corrected.relevance == {"battery": 1.0}
     assert check.judge == "scripted"
-
-
-async def test_a_row_with_more_relevant_ids_is_counted_as_corrected() -> None:
-    judge = ScriptedJudge(
-        {
-            "extract_claims": [Claim(text="It may be swapped.")],
-            "verify_claims": [Verdict(label=Label.SUPPORTED)],
-            "grade_contexts": lambda q: [Grade(relevant=True) for _ in q.contexts],
-            "find_answer": FoundAnswer(found=False),
-        }
-    )
-    check = await checked(judge, row("May I swap the battery?", "You may not.", "battery"))
+    replies["grade_contexts"] = lambda q: [Grade(relevant=True) for _ in q.contexts]
+    check = await checked(ScriptedJudge(replies), row(query, "No.", "battery"))
     assert kinds(check) == [[("other_chunk", "warning")]]
     assert check.rows[0].status == "corrected"
     assert check.rows[0].corrected.relevance == dict.fromkeys(TEXTS, 1.0)
