@@ -120,14 +120,6 @@ def test_half_a_file_and_what_to_install_are_reported(
         load(path)
 
 
-def test_categories_in_lists_are_texts(tmp_path: Path) -> None:
-    kind = polars.List(polars.Categorical)
-    frame = FRAME.with_columns(polars.col("retrieved_contexts").cast(kind))
-    frame.write_parquet(tmp_path / "a.parquet")
-    contexts = load(tmp_path / "a.parquet").samples[0].contexts
-    assert contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
-
-
 @given(st.sampled_from([".parquet", ".arrow", ".feather"]), st.data())
 def test_any_damage_is_reported_with_the_file(suffix: str, data: st.DataObject) -> None:
     frame = polars.concat([FRAME] * 50).with_columns(

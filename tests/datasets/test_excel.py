@@ -166,10 +166,7 @@ def test_what_is_not_a_workbook(write: Write):
         (b"", "the file is empty; add a sheet with a header and rows"),
         (b"query,id\na,1\n", "this is not a workbook; if it is a text file, rename it to .csv"),
         (old, "this is an old .xls; save it as .xlsx"),
-        (
-            old + "EncryptedPackage".encode("utf-16-le"),
-            "the workbook is encrypted",
-        ),
+        (old + "EncryptedPackage".encode("utf-16-le"), "the workbook is encrypted"),
     ):
         assert problems(write("data.xlsx", content))[0].startswith(message)
 

@@ -80,10 +80,7 @@ OWN = component("python", 1, context={"of": "its own"})
     [
         # promptfoo's own score is of what an assertion looked at; a transform may have made it
         ({"vars": {"query": "q?"}, "response": META} | graded(SEEN), "transformed"),
-        (
-            {"vars": {"query": "q?", "context": "one {{query}}"}} | graded(SEEN),
-            "transformed",
-        ),
+        ({"vars": {"query": "q?", "context": "one {{query}}"}} | graded(SEEN), "transformed"),
         ({"vars": {}} | graded(SEEN), "transformed"),
         # those of the provider are taken where nothing else has any
         ({"vars": {"query": "q?"}, "response": META}, "given"),

@@ -13,7 +13,7 @@ from tests.datasets.reading import lines
 
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.responses import error_message
-from ragstone.errors import InputError, UsageError
+from ragstone.errors import InputError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
 
@@ -90,10 +90,7 @@ def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
         # an assertion that failed is not a call
         ({"error": "Expected output to contain x"}, None),
         ({"error": "Expected", "response": {"output": ""}, "failureReason": 1}, None),
-        (
-            {"error": "Expected", "response": {"output": ""}, "gradingResult": {"pass": False}},
-            None,
-        ),
+        ({"error": "Expected", "response": {"output": ""}, "gradingResult": {"pass": False}}, None),
     ],
 )
 def test_a_provider_of_promptfoo_that_failed(
@@ -195,8 +192,7 @@ def test_nothing_is_not_an_error(nothing: object) -> None:
 def test_mappings_and_samples_stand_side_by_side():
     sample = Sample(id="a", query="a", tags={"x": None})
     dataset = samples_of(
-        [{"Question": "b", "point_ids": [1], "contexts": [Context(text="c")]}, sample],
-        name="mine",
+        [{"Question": "b", "point_ids": [1], "contexts": [Context(text="c")]}, sample], name="mine"
     )
     assert dataset.samples == (
         Sample(id="1", query="b", relevance={"1": 1.0}, contexts=(Context(text="c"),)),
@@ -237,15 +233,6 @@ def test_columns_say_which_field_a_name_is():
     assert (first.query, first.relevance, first.tags) == ("a", {"1": 1.0}, {})
     assert (second.query, second.relevance, third.query) == ("b", None, "c")
     assert samples_of(rows[2:], columns={"query": "Frage"}).samples == (third,)
-
-
-def test_messages_tell_of_columns_as_python_does():
-    with pytest.raises(UsageError, match="map query=Frage: there is no column"):
-        samples_of([{"a": "b"}], columns={"query": "Frage"})
-    with pytest.raises(InputError, match="map query=COLUMN"):
-        samples_of([{"a": "b"}])
-    with pytest.raises(InputError, match="choose one: map query=COLUMN"):
-        samples_of([{"query": "b", "question": "a"}])
 
 
 @each_case(

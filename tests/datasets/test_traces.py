@@ -18,56 +18,26 @@ def span(trace: str, number: str, parent: str | None, **attributes: object) -> d
 LLM = {"openinference__span__kind": "LLM"}
 CHAIN = {"openinference__span__kind": "CHAIN"}
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "how high"}]
-CHATTED = {"gen_ai__operation__name": "chat", "gen_ai__input__messages": ASKED}
-TOOL_INPUT = span("t", "2", "1", input__value="{'city': 'x'}", openinference__span__kind="TOOL")
 ROOT = span("t", "1", None, input__value="q")
-ANSWERED = span("t", "3", None, input__value="q", output__value="a", **CHAIN)
 
 
-@each_case(
-    ("spans", "query", "response"),
-    [
-        # without an outer question the search is asked before the prompt
-        (
-            [
-                span("t", "1", None, input__value="Answer from: ...", **LLM),
-                span("t", "2", None, gen_ai__retrieval__query__text="how high"),
-            ],
-            "how high",
-            None,
-        ),
-        # the prompt is the question where there is no other
-        ([span("t", "1", None, **CHATTED)], "how high", None),
-        # a tool's input is not a question
-        ([span("t", "1", None, input__value="prompt", **LLM), TOOL_INPUT], "prompt", None),
-        (
-            [
-                span("t", "1", None, input__value="prompt", **LLM),
-                TOOL_INPUT,
-                span("t", "3", "1", input__value="words", openinference__span__kind="RETRIEVER"),
-            ],
-            "words",
-            None,
-        ),
-        # spans that are their own parents end
-        ([span("t", "1", "2", input__value="q"), span("t", "2", "1", a=1)], "q", None),
-        # steps that hand on one question are one turn
-        (
-            [
-                span("t", "1", None, input__value="q", **CHAIN),
-                span("t", "2", "1", input__value="rewritten", **CHAIN),
-                ANSWERED,
-            ],
-            "q",
-            "a",
-        ),
-    ],
-)
-def test_the_question_of_a_trace_is_found(
-    tmp_path: Path, spans: list[object], query: str, response: str | None
-) -> None:
-    sample = loaded(tmp_path / "a.jsonl", *spans).samples[0]
-    assert (sample.query, sample.response) == (query, response)
+def test_the_question_of_a_trace_is_found(tmp_path: Path) -> None:
+    def asked(*spans: object) -> str:
+        sample = loaded(tmp_path / "a.jsonl", *spans).samples[0]
+        return f"{sample.query} {sample.response or ''}".strip()
+
+    prompt = span("t", "1", None, input__value="prompt", **LLM)
+    search = span("t", "2", None, gen_ai__retrieval__query__text="words")
+    tool = span("t", "3", "1", input__value="{'city': 'x'}", openinference__span__kind="TOOL")
+    assert asked(prompt, search) == "words", "without an outer question, before the prompt"
+    assert asked(prompt, tool) == "prompt", "a tool's input is not a question"
+    assert asked(prompt, tool, search) == "words"
+    chat = {"gen_ai__operation__name": "chat", "gen_ai__input__messages": ASKED}
+    assert asked(span("t", "1", None, **chat)) == "how high"
+    assert asked(span("t", "1", "2", input__value="q"), span("t", "2", "1", a=1)) == "q"
+    inner = span("t", "2", "1", input__value="rewritten", **CHAIN)
+    last = span("t", "3", None, input__value="q", output__value="a", **CHAIN)
+    assert asked(ROOT, inner, last) == "q a", "steps that hand on one question are one turn"
 
 
 def test_documents_without_texts_are_a_ranking_and_none_is_missing(tmp_path: Path) -> None:
@@ -91,11 +61,6 @@ def attribute(name: str, text: str) -> dict[str, object]:
     return {"key": name, "value": {"stringValue": text}}
 
 
-def test_traces_without_any_question_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none of the 2 traces has a query; record one of"):
-        loaded(tmp_path / "a.jsonl", span("t", "1", None, a=1), span("u", "1", None, a=1))
-
-
 def test_attributes_that_nest_beyond_measure_say_nothing(tmp_path: Path) -> None:
     deep: object = {"stringValue": "x"}
     for _ in range(300):
@@ -116,7 +81,9 @@ def test_a_null_among_documents_shifts_no_rank(tmp_path: Path) -> None:
             loaded(tmp_path / "a.jsonl", one)
 
 
-def test_two_questions_side_by_side_are_two_turns(tmp_path: Path) -> None:
+def test_no_question_and_two_side_by_side_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of the 2 traces has a query; record one of"):
+        loaded(tmp_path / "a.jsonl", span("t", "1", None, a=1), span("u", "1", None, a=1))
     steps = [span("t", n, "0", input__value=f"q{n}", output__value="a") for n in "12"]
     models = [span("t", n, None, input__value=f"q{n}", **LLM) for n in "12"]
     for made in ([span("t", "0", None, a=1), *steps], models):
@@ -206,22 +173,19 @@ def test_a_prompt_is_never_an_answer(tmp_path: Path, answer: dict[str, object]) 
         assert loaded(tmp_path / "b.jsonl", *made[:2]).samples[0].response is None
 
 
-@each_case(
-    ("asked", "answered"),
-    [
+def test_spans_of_openllmetry(tmp_path: Path) -> None:
+    for asked, answered in (
         ({"inputs": "q", "tags": [], "kwargs": {"name": "Chain"}}, {"outputs": "a", "kwargs": {}}),
         ({"inputs": {"input": "q"}}, {"outputs": {"answer": "a", "context": []}}),
         ({"str_or_query_bundle": "q"}, {"response": "a", "metadata": {}}),
         ({"query_bundle": {"query_str": "q", "embedding": None}}, "a"),
         ({"message": "q"}, {"response": "a", "source_nodes": []}),
-    ],
-)
-def test_spans_of_openllmetry(tmp_path: Path, asked: object, answered: object) -> None:
-    given = {"input": json.dumps(asked), "output": json.dumps(answered)}
-    made = {f"traceloop.entity.{name}": text for name, text in given.items()}
-    one = span("t", "1", None, **made, traceloop__span__kind="workflow")
-    sample = loaded(tmp_path / "a.jsonl", one).samples[0]
-    assert (sample.query, sample.response) == ("q", "a")
+    ):
+        given = {"input": json.dumps(asked), "output": json.dumps(answered)}
+        made = {f"traceloop.entity.{name}": text for name, text in given.items()}
+        one = span("t", "1", None, **made, traceloop__span__kind="workflow")
+        sample = loaded(tmp_path / "a.jsonl", one).samples[0]
+        assert (sample.query, sample.response) == ("q", "a")
 
 
 @each_case("inner", ["data", "kwargs"])

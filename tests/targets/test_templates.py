@@ -1,13 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.targets.spec import (
-    fields_in,
-    fill,
-    fill_headers,
-    fill_url,
-    fill_variables,
-)
+from ragstone.targets.spec import fields_in, fill, fill_headers, fill_url, fill_variables
 
 VALUES = {"query": "a b", "k": 5, "threshold": 0.5, "reference": None, "tags.level": True}
 

@@ -4,12 +4,7 @@ from ragstone.errors import Cause, UsageError
 from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.testsets import check_questions
-from ragstone.testsets.check import (
-    CHECKS,
-    SetCheck,
-    check_samples,
-    type_of,
-)
+from ragstone.testsets.check import CHECKS, SetCheck, check_samples, type_of
 from ragstone.testsets.documents import Chunk, Corpus, Document
 from ragstone.types.claim import Claim, Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.reply import Failure

@@ -11,7 +11,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan
-from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyOutcome, get_policy, preset
+from ragstone.types.policy import POLICIES, PRESETS, PolicyOutcome, get_policy, preset
 from ragstone.types.reply import Failure, PartialVerdict
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -23,13 +23,6 @@ YES, PART, NO, IDK = (
     Label.CONTRADICTED,
     Label.NOT_ENOUGH_INFO,
 )
-
-
-def test_strict_counts_what_is_supported() -> None:
-    numbers = [STRICT.number(labels) for labels in ([YES], [PART], [NO], [IDK])]
-    assert numbers == [1, 0, 0, 0]
-    assert STRICT.number([YES, YES, YES, NO]) == 0.75
-    assert STRICT.number([YES, PART, NO, IDK]) == 0.25
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
