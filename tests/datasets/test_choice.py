@@ -57,10 +57,6 @@ ASKED = {"inputs": {"question": "q?"}, "outputs": "x"}
         ({"response": "r", "documents": ["d1", "d2"], "chunks": 5}, "response=response"),
         ({"response": "r", "sources": [TEXT]}, "response=response contexts=sources"),
         ({"response": "r", "contexts": ["See /a.json"]}, "response=response contexts=contexts"),
-        (
-            {"response": "r", "contexts": [TEXT], "scenario": "billing"},
-            "response=response contexts=contexts",
-        ),
         ({"contexts": [TEXT], "scenario": "billing", "reference": "g"}, "reference=reference"),
         # relevant documents are ids
         ({"gold_docs": ["d1"]}, "relevance=gold_docs"),
