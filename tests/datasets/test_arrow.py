@@ -48,16 +48,18 @@ def write(frame: polars.DataFrame, path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
 def test_a_file_of_columns(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / name
-    write(FRAME, path)
+    kind = polars.lit("k").cast(polars.Categorical)
+    write(FRAME.with_columns(kind=kind, inner=polars.struct("level")), path)
     first, second = load(path).samples
     assert first.contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
-    assert (first.response, first.tags) == ("x", {"level": 1})
+    assert first.response == "x"
+    assert first.tags == {"level": 1, "kind": "k", "inner": '{"level":1}'}
     assert (second.response, second.contexts) == (None, None)
     assert len(load(path, limit=1).samples) == 1
     write(polars.DataFrame({"query": [f"q{n}" for n in range(1000)]}), path)
     assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(1000)]
     monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: 50_000)
-    write(polars.DataFrame({"query": ["x" * 1000] * 200}), path)
+    write(polars.DataFrame({"query": ["x" * 1000] * 2000}), path)
     with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
         load(path)  # memory is measured in tests/cli/test_limits.py
 

@@ -105,6 +105,7 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
     [
         ({"messages": [ASK, ASK]}, "two user messages in a row; merge them"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, "unknown message role 'narrator'"),
+        ({"messages": [{"role": "system", "content": "x"}]}, "has no user message"),
         ({"messages": CHAT, "reference": "r"}, "'reference' is a column, and the conversation has"),
         ({"messages": [ASK, TOLD], "response": "r"}, "write response into the message"),
         ({"messages": CHAT, "question": "q"}, "the row has a conversation and 'question'; rename"),

@@ -14,7 +14,7 @@ import xlsxwriter
 from tests.datasets.reading import Write, problems
 
 from ragstone.datasets import load
-from ragstone.datasets.excel import UNCALCULATED, Archive, SheetScan, _mark_merged
+from ragstone.datasets.excel import BROKEN, UNCALCULATED, Archive, SheetScan, _mark_merged
 from ragstone.datasets.table import File, Unreadable
 from ragstone.errors import InputError, UsageError
 
@@ -154,8 +154,7 @@ def test_a_broken_workbook_is_reported(workbook: Workbook, write: Write):
     path = workbook(One=[["query"], ["q"]])
     changes = ("</row>", ""), ("<worksheet", "<!DOCTYPE a><worksheet"), ('r="A2"', 'r="!"')
     broken = [repacked(path, sheet1=change) for change in changes]
-    broken += [zipped({"a.txt": b"a"}), zipped({"_rels/.rels": b"<Relationships/>"})]
-    for content in (*broken, zipped({"xl/a.xml": b"a", "XL/a.xml": b"b"})):
+    for content in (*broken, zipped({"a.txt": b"a"})):
         (message,) = problems(write("broken.xlsx", content))
         assert message.startswith("the workbook cannot be read: ")
 
@@ -198,6 +197,17 @@ def test_a_bomb_is_refused_even_if_it_lies_about_its_size(
         assert archive.read("xl/a.xml") == b"\0" * 10
     with pytest.raises(InputError, match="unpacks to over 1 MiB"):
         opened(write("a.xlsx", lie))
+
+
+def test_a_part_of_another_size_and_a_package_without_a_workbook_are_refused(write: Write):
+    content = zipped({"xl/a.xml": b"a" * 1000}, zipfile.ZIP_STORED)
+    message, longer = struct.pack("<LL", 1000, 1000), struct.pack("<LL", 1000, 1001)
+    with pytest.raises(BROKEN, match="does not have its declared size"):
+        opened(write("a.xlsx", content.replace(message, longer)))
+    with pytest.raises(BROKEN, match="does not name its workbook part"):
+        opened(write("a.xlsx", zipped({"_rels/.rels": b"<Relationships/>"}))).sheets()
+    with pytest.raises(BROKEN, match="two parts have the same name"):
+        opened(write("a.xlsx", zipped({"xl/a.xml": b"a", "XL/a.xml": b"b"})))
 
 
 def test_many_small_parts_count_together(write: Write, monkeypatch: pytest.MonkeyPatch):

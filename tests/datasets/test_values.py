@@ -190,6 +190,7 @@ def test_relevance_has_grades_where_they_are_given():
         ),
         ('"a"; "b"', "the quotes of '\"a\"' are unclear"),
         ("1 2", "'1 2' may be one id or several; separate ids with commas"),
+        (", ;", "', ;' contains no id"),
     ],
 )
 def test_what_is_not_an_id_or_grade_is_reported(value: object, message: str):

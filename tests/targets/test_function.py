@@ -248,6 +248,18 @@ def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None
     assert message.stdout.strip() == "timeout"
 
 
+async def test_leaving_cancels_an_async_function() -> None:
+    async def later(query: str) -> str:
+        await asyncio.sleep(30)
+        return ""
+
+    task = asyncio.create_task(answer(later))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_delay_lies_between_two_calls() -> None:
     starts: list[float] = []
 

@@ -244,5 +244,6 @@ def test_the_chunk_with_the_rare_words_is_first():
     assert index.search("phone", 1)[0].id == "c1"
     assert index.search("phone", 0) == []
     assert [index.frequency(term) for term in stems("phones 45 unknown")] == [2, 2, 0]
+    assert ChunkIndex(corpus_of("---", "...")).search("a", 3) == []
     index = ChunkIndex(corpus_of(*["The same words."] * 50))  # equal scores keep the order
     assert [hit.id for hit in index.search("words", 9)] == [f"c{n}" for n in range(9)]

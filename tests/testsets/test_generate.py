@@ -185,19 +185,13 @@ async def test_nothing_unverified_is_kept(
     assert len(result.empty) == 6
 
 
-async def test_duplicates_are_rejected(author: QuestionServer) -> None:
-    written: list[dict[str, object]] = []
-
-    def fault(asked: Asked) -> dict[str, object] | None:
-        if asked.kind == "write":
-            written.append(asked.answer())
-        return written[0] if asked.kind == "write" else None  # the same question to everyone
-
-    author.fault = fault
-    result = await generated(author, QuestionRequest(5, SINGLE), folder="docs/coil.md")
-    assert sum(result.reasons.values()) + len(result.questions) == ATTEMPTS * 5
-    assert len(result.questions) <= 1
-    assert result.reasons.keys() <= {"duplicate", "quote not found", "not written"}
+async def test_duplicates_are_rejected(author: QuestionServer, tmp_path: Path) -> None:
+    fact = "The Orvane coil weighs 12 grams in total, and its charger weighs 80 grams."
+    (tmp_path / "one.md").write_text(fact, encoding="utf-8")
+    result = await generated(author, QuestionRequest(2, SINGLE), folder="one.md")
+    assert len(result.questions) == 1
+    assert result.reasons.keys() == {"duplicate"}
+    check_kept(result, "one.md")
 
 
 async def test_other_chunks_with_the_answer_are_relevant(
