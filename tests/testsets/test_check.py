@@ -68,31 +68,24 @@ def test_words_alone_refute_nothing() -> None:
 
 
 def test_each_error_is_found_offline_with_its_evidence() -> None:
+    watts, sims = "How many watts does the Tarn 4 take?", "The tray holds two nano SIM cards."
+    pixels = "The main camera of the Tarn 4 has 50 megapixels."
+    cold, water = "How long is the Tarn 4 resistant to cold salty water?", "Is the Tarn 4 water"
     for sample, wanted in (
-        (row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 65 W.", "charge"),
-         ("unsupported", "error")),
-        (row("What sleeps there?", "Penguins sleep on the frozen lake near a harbour.", "battery"),
-         ("unsupported", "error")),
-        (row("How many watts does the Tarn 4 take?", WATTS, "water"),
-         ("wrong_id", "error")),
-        (row("How long is the Tarn 4 resistant to cold salty water?", None),
-         ("answerable", "warning")),
-        (row("Is the Tarn 4 water resistant to 1.5 metres?", None), ("answerable", "error")),
-        (row("How many megapixels has the camera of the Tarn 4?",
-             "The main camera of the Tarn 4 has 50 megapixels.", "camera", "sim", type="multi_hop"),
-         ("one_chunk", "error")),
-        (row("What does the document say about the SIM tray?",
-             "The tray holds two nano SIM cards.", "sim"), ("vague", "error")),
-        (row("How long does it take?", "It takes 58 minutes.", "charge"), ("vague", "warning")),
-        (row("What happens when the glued in battery is 59 euros?", "59 euros", "battery"),
-         ("answer_in_query", "error")),
-        (row("The phone has no slot for memory cards, has it?",
-             "The phone has no slot for memory cards.", "sim"), ("leak", "warning")),
-        (row("How many SIM cards fit?", "The tray holds two nano SIM cards.", "sim", "gone"),
-         ("unknown_id", "error")),
-    ):  # fmt: skip
+        (row(watts, "The Tarn 4 charges at up to 65 W.", "charge"), "unsupported error"),
+        (row("What sleeps there?", "Penguins sleep on the lake.", "battery"), "unsupported error"),
+        (row(watts, WATTS, "water"), "wrong_id error"),
+        (row(cold, None), "answerable warning"),
+        (row(f"{water} resistant to 1.5 metres?", None), "answerable error"),
+        (row("How many megapixels?", pixels, "camera", "sim", type="multi_hop"), "one_chunk error"),
+        (row("What does the document say about the SIM tray?", sims, "sim"), "vague error"),
+        (row("How long does it take?", "It takes 58 minutes.", "charge"), "vague warning"),
+        (row("What happens at 59 euros?", "59 euros", "battery"), "answer_in_query error"),
+        (row("The tray holds two nano SIM cards, has it?", sims, "sim"), "leak warning"),
+        (row("How many SIM cards fit?", sims, "sim", "gone"), "unknown_id error"),
+    ):
         check = found_in(GOOD, sample)
-        assert wanted in kinds(check)[1], (sample.query, kinds(check)[1])
+        assert tuple(wanted.split()) in kinds(check)[1], (sample.query, kinds(check)[1])
         assert kinds(check)[0] == []
 
 
@@ -184,23 +177,20 @@ def test_repeated_queries_are_found_but_not_variants() -> None:
 
 def test_the_type_of_a_row() -> None:
     unknown = ("I don't know.", "I do not know that.")
-    for sample, wanted in (
-        (row("q?", "r", "a"), "single"),
-        (row("q?", "r", "a", synthesizer_name="multi_hop_specific_query_synthesizer"), "multi"),
-        (row("q?", "r", "a", type="compare"), "multi"),
-        (row("q?", "r", question_type="Out of scope"), "unanswerable"),
-        (row("q?", None), "unanswerable"),
-        (row("q?", "I don't know.", "?"), "unanswerable"),
-        (row("q?", "r", "?"), "single"),
-        (row("q?", "r", "a", synthesizer_name="MultiHopAbstractQuerySynthesizer"), "multi"),
-        (row("q?", "r", type="single-hop"), "single"),
-        (row("q?", "r", type="hard"), "unanswerable"),
-        (row("q?", "r", "a", type="multiple_choice", query_type="multilingual"), "single"),
-        (row("q?", "r", "a", type="multi-turn"), "single"),
-        (Sample(id="1", query="q", reference=unknown), "unanswerable"),
-        (Sample(id="1", query="q", reference=(*unknown, "5")), "single"),
-    ):
-        assert type_of(sample) == wanted
+    multi = "multi_hop_specific_query_synthesizer", "MultiHopAbstractQuerySynthesizer"
+    types: dict[str, list[Sample]] = {
+        "single": [row("q?", "r", "a"), row("q?", "r", "?"), row("q?", "r", type="single-hop")],
+        "multi": [row("q?", "r", "a", synthesizer_name=name) for name in multi],
+        "unanswerable": [row("q?", None), row("q?", unknown[0], "?"), row("q?", "r", type="hard")],
+    }
+    types["single"] += [row("q?", "r", "a", type="multiple_choice", query_type="multilingual")]
+    types["single"] += [row("q?", "r", "a", type="multi-turn")]
+    types["single"] += [Sample(id="1", query="q", reference=(*unknown, "5"))]
+    types["multi"] += [row("q?", "r", "a", type="compare")]
+    types["unanswerable"] += [row("q?", "r", question_type="Out of scope")]
+    types["unanswerable"] += [Sample(id="1", query="q", reference=unknown)]
+    for wanted, samples in types.items():
+        assert {type_of(sample) for sample in samples} == {wanted}
 
 
 async def checked(judge: Judge, *rows: Sample, corpus: Corpus = CORPUS) -> SetCheck:

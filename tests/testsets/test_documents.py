@@ -192,20 +192,17 @@ def test_the_text_at_a_place_is_always_that_of_the_chunk(text: str, words: int):
     assert sum(len("".join(c.text.split())) for c in chunks) == len("".join(text.split()))
 
 
-def test_a_page_nested_too_deeply_is_refused_not_cut_off(tmp_path: Path):
+def test_a_page_nested_too_deeply_is_refused_and_one_without_text_skipped(tmp_path: Path):
     page = tmp_path / "a.html"
     page.write_text(f"<p>Seen.\n{'<div>' * 1000}In{'</div>' * 1000}<p>After.")
     assert read_documents(tmp_path).documents["a.html"].text.split() == ["Seen.", "In", "After."]
     page.write_text(f"<p>Seen.\n{'<div>' * 50_000}In{'</div>' * 50_000}<p>After.")
     with pytest.raises(InputError, match=r"a\.html: line 2: invalid HTML: Excessive depth"):
         read_documents(tmp_path)
-
-
-def test_a_page_without_text_is_skipped(tmp_path: Path):
-    (tmp_path / "a.txt").write_text("One.")
+    (tmp_path / "b.txt").write_text("One.")
     for text in ("<!-- x -->", "<!DOCTYPE html>", "<?xml version='1.0'?>", "<svg>x</svg>"):
-        (tmp_path / "b.html").write_text(text)
-        assert read_documents(tmp_path).notes == ("skipped 1 file without text: 'b.html'",), text
+        page.write_text(text)
+        assert read_documents(tmp_path).notes == ("skipped 1 file without text: 'a.html'",), text
 
 
 def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path):
