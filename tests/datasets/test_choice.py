@@ -107,18 +107,15 @@ def test_lists_of_records_are_rows_only_if_they_ask() -> None:
     assert samples_of([squad]).samples[0].query == "q?"
 
 
-@each_case(
-    ("value", "ids"),
-    [
+def test_rows_are_found_in_objects(write: Write) -> None:
+    for value, ids in (
         ({"q1": {"question": "a?"}, "q2": {"question": "b?"}}, ["q1", "q2"]),
         ({"question": "a?", "response": "r", "contexts": [{"text": TEXT}]}, ["1"]),
         ({"run": {"cases": [{"id": "x", "question": "a?"}], "docs": [{"text": TEXT}]}}, ["x"]),
         ({"question": {"0": "a?", "1": "b?"}, "id": {"1": "y", "0": "x"}}, ["x", "y"]),
-    ],
-)
-def test_rows_are_found_in_objects(write: Write, value: object, ids: list[str]) -> None:
-    path = write("a.json", json.dumps(value))
-    assert [sample.id for sample in load(path).samples] == ids
+    ):
+        path = write("a.json", json.dumps(value))
+        assert [sample.id for sample in load(path).samples] == ids
 
 
 def test_a_list_of_rows_may_be_chosen(write: Write) -> None:
@@ -156,35 +153,30 @@ def test_a_title_and_a_word_in_a_row_are_no_header(write: Write) -> None:
     assert load(path, columns={"query": "term"}).samples[0].query == "reference"
 
 
-@each_case(
-    "context",
-    [
+def test_documents_that_were_printed_are_their_texts() -> None:
+    for context in (
         f"page_content='{TEXT}' metadata={{'page': 30}}",
         f"Document(metadata={{'page': 30}}, page_content='{TEXT}')",
         {"node": {"text": TEXT}, "score": "0.5"},
         {"content": {"text": TEXT}},
-    ],
-)
-def test_documents_that_were_printed_are_their_texts(context: object) -> None:
-    (sample,) = samples_of([{"query": "q?", "contexts": [context]}]).samples
-    assert [each.text for each in sample.contexts or ()] == [TEXT]
-
-
-HUMAN = {"type": "human", "data": {"content": "q?"}}
-CALL = {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "search"}]}}
-TOOLS = [
-    {"type": "tool", "data": {"content": text}} for text in ("one", '["two", "three"]', "[1, 2]")
-]
-SAID = {"type": "ai", "data": {"content": "a"}}
+    ):
+        (sample,) = samples_of([{"query": "q?", "contexts": [context]}]).samples
+        assert [each.text for each in sample.contexts or ()] == [TEXT]
 
 
 def test_all_tools_of_a_turn_are_its_contexts() -> None:
-    dataset = samples_of([{"messages": [HUMAN, CALL, *TOOLS, SAID]}])
+    def said(kind: str, content: str, **more: object) -> dict[str, object]:
+        return {"type": kind, "data": {"content": content, **more}}
+
+    human, call = said("human", "q?"), said("ai", "", tool_calls=[{"name": "search"}])
+    tools = [said("tool", text) for text in ("one", '["two", "three"]', "[1, 2]")]
+    chat = [human, call, *tools, said("ai", "a")]
+    dataset = samples_of([{"messages": chat}])
     (sample,) = dataset.samples
     assert (sample.query, sample.response) == ("q?", "a")
     assert [each.text for each in sample.contexts or ()] == ["one", "two", "three", "[1, 2]"]
     assert "texts of tools are read as contexts: 1 conversation" in dataset.source.notes
-    own = samples_of([{"messages": [HUMAN, *TOOLS, SAID], "contexts": [TEXT]}]).samples[0]
+    own = samples_of([{"messages": chat, "contexts": [TEXT]}]).samples[0]
     assert [each.text for each in own.contexts or ()] == [TEXT]
 
 
