@@ -1,6 +1,7 @@
 """How the tests write files and read them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,3 +31,12 @@ def lines(path: Path, *records: object, **options: Any) -> Dataset:
 def each_of(*groups: tuple[object, list[Any]]) -> list[tuple[Any, Any]]:
     """Return a case for each value of a group, whose values come to the same."""
     return [(value, same) for same, values in groups for value in values]
+
+
+def expect(read: Callable[[Any], object], value: object, expected: object) -> None:
+    """Check what a value is read as, or the message of its refusal where a text is expected."""
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            read(value)
+    else:
+        assert read(value) == expected

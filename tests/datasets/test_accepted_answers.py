@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
-from tests.datasets.reading import Write, each_of, lines
+from tests.datasets.reading import Write, each_of, expect, lines
 
 from ragstone.datasets import load, samples_of, table
 from ragstone.datasets.export import WRITERS, losses, write_samples
@@ -32,24 +32,6 @@ def test_a_list_is_accepted_answers(value: Any, expected: object) -> None:
     assert accepted_answers(value) == expected
     for same in ("[1] the text", "[see page 3]", "(1, 2)", "{'city': 'Bergen'}"):
         assert accepted_answers(same) == same
-
-
-@each_case(
-    ("value", "seen"),
-    [
-        (["one", " "], "item 2 is blank, not text"),
-        (["one", None], "item 2 is null, not text"),
-        ([["one"], "two"], "item 1 is a list, not text"),
-        ('["one", {}]', "item 2 is an object, not text"),
-        ({"city": "Bergen"}, "this is an object, not text"),
-        ("['one' two']", "looks like a list but cannot be parsed"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused(tmp_path: Path, value: Any, seen: str) -> None:
-    with pytest.raises(ValueError, match=seen):
-        accepted_answers(value)
-    with pytest.raises(InputError, match="line 1, column reference: item 2 is blank, not text"):
-        lines(tmp_path / "a.jsonl", {"query": "a", "reference": ["x", ""]})
 
 
 def test_the_reading_says_how_many_have_several(write: Write) -> None:
@@ -94,3 +76,17 @@ def test_an_exported_reference_comes_back(tmp_path: Path, suffix: str) -> None:
     found = load(path).samples
     assert tuple(sample.reference for sample in found) == references
     assert losses(samples, found) == ()
+
+
+def test_what_is_no_list_of_texts_is_refused(tmp_path: Path) -> None:
+    for value, seen in (
+        (["one", " "], "item 2 is blank, not text"),
+        (["one", None], "item 2 is null, not text"),
+        ([["one"], "two"], "item 1 is a list, not text"),
+        ('["one", {}]', "item 2 is an object, not text"),
+        ({"city": "Bergen"}, "this is an object, not text"),
+        ("['one' two']", "looks like a list but cannot be parsed"),
+    ):
+        expect(accepted_answers, value, seen)
+    with pytest.raises(InputError, match="line 1, column reference: item 2 is blank, not text"):
+        lines(tmp_path / "a.jsonl", {"query": "a", "reference": ["x", ""]})

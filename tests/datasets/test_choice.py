@@ -142,6 +142,8 @@ def test_what_is_doubtful_is_refused_or_noted() -> None:
     row = {"question": "q?", "context": TEXT, "answer": "31 m"}
     notes = samples_of([row], columns={"reference": "answer"}).source.notes
     assert any("may have the texts that the questions were written from" in n for n in notes)
+    notes = samples_of([{"question": "q?", "gold_docs": [{"name": "a b c"}]}]).source.notes
+    assert any("may have the relevant documents, but its values are not ids" in n for n in notes)
     with pytest.raises(InputError, match=r"map one of its parts, such as query=request\.question"):
         samples_of([{"request": '{"question": "q?"}'}], columns={"query": "request"})
 
