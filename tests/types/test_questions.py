@@ -14,20 +14,10 @@ def test_the_key_is_the_one_that_stored_replies_have() -> None:
     """A change here makes every cached reply unknown: it has to be meant."""
     explain = Explain(claims=("c",), labels=(Label.SUPPORTED,), reasons=("",))
     questions = EXTRACT, VERIFY, ExtractTruths(context="c", limit=3), explain
-    known = "08cdda252d315ebc 298f322c51b90efb de23295d909ab5b1 51b945389da5fefe"
-    assert [question.key[:16] for question in questions] == known.split()
-
-
-def test_another_question_has_another_key() -> None:
-    keys = {
-        VerifyClaims(claims=claims, contexts=("c",)).key
-        for claims in (("a", "b"), ("a b",), ("b", "a"), ("a", "b", ""))
-    }
-    assert len(keys) == 4
     odd = ("", "\0", "ü\u2028", "\ud800", "\U0001f600")
     assert len({ExtractClaims(query="q", response=text).key for text in odd}) == len(odd)
-    swapped = ExtractClaims(query=EXTRACT.response, response=EXTRACT.query)
-    assert swapped.key != EXTRACT.key
+    known = "08cdda252d315ebc 298f322c51b90efb de23295d909ab5b1 51b945389da5fefe"
+    assert [question.key[:16] for question in questions] == known.split()
 
 
 def test_a_reply_is_what_was_answered_in_the_questions_type() -> None:

@@ -6,7 +6,6 @@ from pydantic import ValidationError
 from tests.cases import count_scores, each_case
 
 from ragstone.errors import Cause
-from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
 from ragstone.types.score import Score, State, Summary
 
 TIMEOUT = Score.failed(Cause.TIMEOUT, "no reply within 30 s")
@@ -48,13 +47,6 @@ def test_states_are_consistent(state: State, value: float | None, cause: Cause |
 def test_a_detail_that_is_no_number_is_none() -> None:
     detail = Score.scored(1, detail={"x": math.nan, "y": -math.inf, "z": 2, "w": "NaN"}).detail
     assert detail == {"x": None, "y": None, "z": 2, "w": "NaN"}
-
-
-def test_a_score_is_json_and_back() -> None:
-    claim = JudgedClaim.of(Claim(text="x", span=(0, 1)), Verdict(label=Label.SUPPORTED))
-    for score in (Score.scored(0.5, detail={"n": 1}, claims=[claim]), TIMEOUT, UNDEFINED):
-        text = json.dumps(score.model_dump(mode="json"), allow_nan=False)
-        assert Score.model_validate(json.loads(text)) == score
 
 
 def test_nothing_unscored_is_averaged() -> None:
