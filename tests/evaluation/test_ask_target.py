@@ -1,10 +1,10 @@
-import asyncio
 import re
 import socket
 from pathlib import Path
 from time import perf_counter
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
@@ -25,20 +25,15 @@ BROKEN = Failure(Cause.TIMEOUT, "no reply")
 
 
 class Scripted(Target):
-    """Gives one answer; keeps what it was asked for, and how many at once."""
+    """Gives one answer, and keeps what it was asked for."""
 
-    def __init__(self, answer: Answer, *, gives: tuple[str, ...] = ("response", "contexts")):
-        self.name, self.gives = "scripted", frozenset(gives)
+    def __init__(self, answer: Answer):
+        self.name, self.gives = "scripted", frozenset(("response", "contexts"))
         self.answer = answer
         self.asked: list[tuple[str, frozenset[str]]] = []
-        self.busy = self.most = 0
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
         self.asked.append((sample.id, needed))
-        self.busy += 1
-        self.most = max(self.most, self.busy)
-        await asyncio.sleep(0.005)
-        self.busy -= 1
         return self.answer
 
 
@@ -58,76 +53,43 @@ async def collect(
         return sorted([row async for row in result], key=lambda row: row.index)
 
 
-async def test_a_row_that_lacks_nothing_is_not_asked() -> None:
+async def test_a_row_that_lacks_nothing_is_not_asked_but_where_the_target_was_named() -> None:
     target = Scripted(Answer({"response": "new"}))
     given = rows({"response": "old"}, {}, {"response": ""})
     made = await collect(given, target, {"response"}, every=False)
     assert target.asked == [("1", frozenset({"response"}))]
     assert [row.sample.response for row in made] == ["old", "new", ""]
     assert made[0] is given[0]
+    made = await collect(given, target, {"response"}, every=True)
+    assert [row.sample.response for row in made] == ["new"] * 3
 
 
-async def test_every_row_is_asked_where_the_target_was_named() -> None:
-    target = Scripted(Answer({"response": "new"}))
-    made = await collect(rows({"response": "old"}, {}), target, {"response"}, every=True)
-    assert [row.sample.response for row in made] == ["new", "new"]
+RANKED, FAILED = {"ranking": OLD}, Answer({}, {"contexts": BROKEN})
+FRESH, WORDS = Answer({"contexts": NEW, "response": ""}), Answer({"response": "new"})
+LOST = Answer({}, {"response": BROKEN})
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
-async def test_so_many_rows_at_a_time(concurrency: int) -> None:
-    target = Scripted(Answer({"response": "new"}))
-    await collect(rows(*[{}] * 9), target, {"response"}, every=True, concurrency=concurrency)
-    assert target.most == concurrency
-
-
-def test_what_failed_is_gone_and_told() -> None:
-    (row,) = rows({"response": "old"})
-    made = add_answer(row, Answer({}, {"response": BROKEN}), every=True)
-    assert made.sample.response is None
-    assert made.failures == {"response": BROKEN}
-
-
-def test_new_contexts_are_not_judged_with_an_old_response() -> None:
-    (row,) = rows({"response": "old"})
-    made = add_answer(row, Answer({"contexts": NEW}), every=False)
-    assert (made.sample.contexts, made.sample.response) == (NEW, None)
-    assert made.notes == (DROPPED,)
-
-
-def test_a_new_response_may_be_made_from_the_row_s_contexts() -> None:
-    (row,) = rows({"contexts": OLD})
-    made = add_answer(row, Answer({"response": "new"}), every=False)
-    assert (made.sample.contexts, made.sample.response) == (OLD, "new")
-    assert made.notes == ()
-
-
-def test_new_contexts_are_not_scored_by_an_old_ranking() -> None:
-    (row,) = rows({"ranking": OLD})
-    made = add_answer(row, Answer({"contexts": NEW, "response": ""}), every=True)
-    assert made.sample.ranked == NEW
-
-
-def test_a_ranking_of_the_file_stays_where_only_what_lacks_is_asked() -> None:
-    (row,) = rows({"ranking": OLD})
-    made = add_answer(row, Answer({"contexts": NEW, "response": ""}), every=False)
-    assert made.sample.ranked == OLD
-    made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=False)
-    assert made.sample.ranked == OLD
-    assert "ranking" not in made.failures
-
-
-def test_failed_contexts_are_a_failed_ranking_where_they_stand_in_for_it() -> None:
-    (row,) = rows({"ranking": OLD})
-    made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=True)
-    assert made.sample.ranked is None
-    assert made.failures == {"contexts": BROKEN, "ranking": BROKEN}
-
-
-def test_failed_contexts_leave_a_ranking_that_came() -> None:
-    (row,) = rows({})
-    made = add_answer(row, Answer({"ranking": NEW}, {"contexts": BROKEN}), every=True)
-    assert made.sample.ranked == NEW
-    assert made.failures == {"contexts": BROKEN}
+@each_case(
+    ("held", "answer", "every", "kept", "failures"),
+    [
+        ({"response": "old"}, LOST, True, {"response": None}, "response"),
+        ({"response": "old"}, Answer({"contexts": NEW}), False, {"response": None}, ""),
+        ({"contexts": OLD}, WORDS, False, {"contexts": OLD, "response": "new"}, ""),
+        (RANKED, FRESH, True, {"ranked": NEW}, ""),
+        (RANKED, FRESH, False, {"ranked": OLD}, ""),
+        (RANKED, FAILED, False, {"ranked": OLD}, "contexts"),
+        (RANKED, FAILED, True, {"ranked": None}, "contexts ranking"),
+        ({}, Answer({"ranking": NEW}, FAILED.failures), True, {"ranked": NEW}, "contexts"),
+    ],
+)
+def test_an_answer_replaces_what_belongs_to_another_one(
+    held: dict[str, object], answer: Answer, every: bool, kept: dict[str, object], failures: str
+) -> None:
+    made = add_answer(rows(held)[0], answer, every=every)
+    assert {name: getattr(made.sample, name) for name in kept} == kept
+    assert made.failures == dict.fromkeys(failures.split(), BROKEN)
+    dropped = "response" in held and "contexts" in answer.fields  # the response is of others
+    assert made.notes == ((DROPPED,) if dropped else ())
 
 
 def data(count: int) -> list[dict[str, object]]:
@@ -161,12 +123,11 @@ async def test_ranking_metrics_alone_ask_for_no_chat(faulty) -> None:
     assert faulty.called(CHAT) == []
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
-async def test_no_more_calls_at_once_than_asked_for(faulty, behave, concurrency: int) -> None:
+async def test_no_more_calls_at_once_than_asked_for(faulty, behave) -> None:
     for path in (SEARCH, CHAT):
         faulty.script(path, behave.good(after=0.02))
-    await evaluated(faulty.url, 12, concurrency=concurrency)
-    assert faulty.most == concurrency
+    await evaluated(faulty.url, 12, concurrency=3)
+    assert faulty.most == 3
 
 
 async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
@@ -191,26 +152,7 @@ async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
     assert 0 < health(run)["error_rate"] < 1
 
 
-async def test_a_server_that_is_gone_half_way(faulty, quick) -> None:
-    def stop_after_ten(row: Row, _: int) -> None:
-        nonlocal stopping
-        if row.index == 9:
-            stopping = asyncio.get_running_loop().create_task(faulty.stop())
-
-    stopping: asyncio.Task[None] | None = None
-    run = await evaluated(faulty.url, 30, concurrency=1, on_row=stop_after_ten)
-    assert stopping is not None
-    summary = run.summary()["hit@5"]
-    assert len(run.rows) == 30
-    assert summary.failed >= 15
-    assert summary.scored >= 10
-    assert summary.mean == 1.0
-    last = run.rows[-1].scores["hit@5"]
-    assert last.value is None
-    assert f"search: POST {faulty.url}{SEARCH}: the server refuses connections" in str(last.reason)
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("behaviour", "cause", "told"),
     [
         ("status", Cause.UNREACHABLE, "returned 500 Internal Server Error (tried 2 times)"),
@@ -265,21 +207,6 @@ async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:
     assert run.summary()["hit@5"].failed == 0
 
 
-async def test_a_hanging_call_frees_its_own_row_only(faulty, behave) -> None:
-    faulty.script(SEARCH, behave.hang(), behave.good())
-    run = await evaluated(faulty.url, 5, timeout=0.3, concurrency=2)
-    assert run.summary()["hit@5"].failed == 1
-    assert run.summary()["hit@5"].scored == 4
-
-
-async def test_a_rate_limit_is_waited_out(faulty, behave) -> None:
-    slow_down = behave.reply(status=429, headers={"Retry-After": "1"})
-    faulty.script(CHAT, behave.good(), slow_down, slow_down, behave.good())
-    run = await evaluated(faulty.url, 6, retries=3, concurrency=2)
-    assert run.summary()["faithfulness"].failed == 0
-    assert health(run)["p95_ms"] < 500  # waiting is not the target's latency
-
-
 async def test_a_rejected_key_stops_the_run(faulty, behave) -> None:
     faulty.script(CHAT, behave.reply(status=401))
     faulty.script(SEARCH, behave.reply(status=401))
@@ -293,29 +220,6 @@ async def test_a_request_refused_later_fails_its_row_and_loses_no_other(faulty, 
     states = [row.scores["faithfulness"].state for row in run.rows]
     assert states.count("failed") == 1
     assert len(states) == 6
-
-
-async def test_contexts_that_fail_fail_the_ranking_they_stand_in_for(
-    faulty, behave, tmp_path
-) -> None:
-    file = tmp_path / "rag.yaml"
-    file.write_text(
-        f"base: {faulty.url}\n"
-        "calls:\n"
-        "  chat:\n"
-        '    url: "{base}/api/v1/chat/query"\n'
-        "    body: {query: '{query}'}\n"
-        "    reply:\n"
-        "      response: response\n"
-        '      contexts: "retrieved_chunks[].{id: point_id, text: text}"\n',
-        encoding="utf-8",
-    )
-    faulty.script(CHAT, behave.good(), behave.reply(b"<html>"))
-    given = [{**row, "ranking": ["5", "6"]} for row in data(3)]
-    run = await evaluate_async(given, target=str(file), metrics=["hit@5"], concurrency=1)
-    first, *others = [row.scores["hit@5"] for row in run.rows]
-    assert first.value == 1.0
-    assert [(score.value, score.cause) for score in others] == [(None, Cause.MALFORMED)] * 2
 
 
 async def test_the_plan_reaches_the_target(faulty, behave) -> None:
@@ -348,9 +252,6 @@ async def test_a_users_target_is_read_at_the_door() -> None:
     assert row.sample.contexts[0].text == "only text"
     assert row.failures["response"].cause is Cause.MALFORMED
     assert "ranking" not in row.failures, "the contexts stand in for it"
-
-
-async def test_what_a_target_leaves_out_is_failed_not_undefined() -> None:
     (row,) = await collect(rows({}), Scripted(Answer({})), {"response"}, every=True)
     assert row.failures["response"].message == "the target returned no response"
 
@@ -399,15 +300,12 @@ def test_a_target_without_health_that_is_down_is_an_error_and_stores_nothing(tmp
         assert store.runs() == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "message"),
     [
         ("{q: hello}", "the call 'chat' is the same for every row; put {query} into its url"),
         ("{q: '{session_id}'}", "the call 'chat' is the same for every row"),
-        (
-            "{q: '{query}', t: '{tags.topik}'}",
-            r"{tags.topik}: no row has this tag; did you mean {tags.topic}?",
-        ),
+        ("{q: '{query}', t: '{tags.topik}'}", "no row has this tag; did you mean {tags.topic}?"),
         ("{q: '{tags.unit}'}", r"{tags.unit}: no row has this tag; the data has the tags topic"),
     ],
 )
@@ -418,7 +316,7 @@ def test_a_call_that_cannot_depend_on_the_row_is_an_error(tmp_path, body, messag
         evaluate(rows, target=target, metrics="faithfulness")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answered", "kept"),
     [({"answer": "new", "contexts": ["new"]}, ["new"]), ("new", None)],
 )
@@ -452,8 +350,8 @@ LASTS = "The battery lasts 20 hours."
 QUESTION = {"query": "How long does the battery last?", "reference": LASTS}
 
 
-@pytest.mark.parametrize("more", [(), ("faithfulness",)])
-@pytest.mark.parametrize("stored", [{}, {"contexts": ["Nothing of use."], "response": "No idea."}])
+@each_case("more", [(), ("faithfulness",)])
+@each_case("stored", [{}, {"contexts": ["Nothing of use."], "response": "No idea."}])
 def test_context_precision_of_ids_does_not_depend_on_other_metrics(
     more: tuple[str, ...], stored: dict[str, object]
 ) -> None:
