@@ -175,3 +175,8 @@ def test_an_empty_file_says_nothing(write: Write, tmp_path: Path) -> None:
     assert Config().plan() == Plan()
     with pytest.raises(UsageError, match=r"there is no file .*none\.yaml"):
         read_config(tmp_path / "none.yaml")
+
+
+def test_every_setting_of_the_plan_has_its_key() -> None:
+    assert Plan.model_fields.keys() - set(KEYS) == {"gates", "fallback_target"}
+    assert set(OTHER_KEYS.values()) <= Plan.model_fields.keys()

@@ -17,16 +17,11 @@ from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import HumanLabel
-from ragstone.types.row import Row
-from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 
-def label(
-    claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0
-) -> HumanLabel:
-    at = datetime.now(UTC)
-    return HumanLabel("run", position, str(position), "m", claim, value, by, at, True)
+def label(claim: int | None, value: bool | None, by: str = "ann") -> HumanLabel:
+    return HumanLabel("run", 0, "0", "m", claim, value, by, datetime.now(UTC), True)
 
 
 def score(value: float, *verdicts: Verdict) -> Score:
@@ -37,22 +32,10 @@ def score(value: float, *verdicts: Verdict) -> Score:
     return Score.scored(value, claims=claims)
 
 
-def row(index: int, value: float | None) -> Row:
-    scores = {"m": Score.undefined("none") if value is None else Score.scored(value)}
-    return Row(index, Sample(id=str(index), query="?"), scores=scores)
-
-
 def test_most_annotators_decide_and_ties_are_left_out() -> None:
-    labels = [
-        label(0, True),
-        label(0, True, by="bob"),
-        label(0, False, by="cleo"),
-        label(1, True),
-        label(1, False, by="bob"),
-        label(2, None),
-        label(None, False),
-    ]
-    assert majority(labels) == {("m", 0, 0): True, ("m", 0, None): False}
+    one = [label(0, True), label(0, True, "bob"), label(0, False, "cleo")]
+    others = [label(1, True), label(1, False, "bob"), label(2, None), label(None, False)]
+    assert majority([*one, *others]) == {("m", 0, 0): True, ("m", 0, None): False}
 
 
 def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:

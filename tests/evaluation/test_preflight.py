@@ -41,25 +41,28 @@ def ready(
     return Preflight.compare([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
 
 
-def test_rows_that_hold_everything_need_no_target() -> None:
+NO_RELEVANCE = "no row has relevance (column point_ids)"
+NO_RESPONSE = "no row has response, and no target provides it"
+NO_CONTEXTS = "no row has contexts, and no target provides it"
+
+
+def test_metrics_need_what_a_row_holds_or_a_target_gives() -> None:
     found = ready({"response": "r", "contexts": CONTEXTS, "relevance": {"1": 1}})
     assert found == Preflight((HIT, FAITHFULNESS), {}, frozenset())
-
-
-def test_contexts_stand_in_for_a_ranking() -> None:
-    assert HIT in ready({"contexts": CONTEXTS, "relevance": {}}).metrics
-
-
-def test_a_ranking_does_not_stand_in_for_contexts() -> None:
+    assert ready({}, {"response": "", "contexts": (), "relevance": {}}).refused == {}
+    assert set(ready().refused) == {"hit@5", "faithfulness"}
     found = ready({"response": "r", "ranking": CONTEXTS, "relevance": {"1": 1}})
-    assert found.metrics == (HIT,)
-    assert found.refused == {"faithfulness": "no row has contexts, and no target provides it"}
-
-
-def test_what_no_row_has_and_no_target_can_give_is_told() -> None:
+    assert (found.metrics, found.refused) == ((HIT,), {"faithfulness": NO_CONTEXTS})
     found = ready({"contexts": CONTEXTS})
-    assert found.refused["hit@5"] == "no row has relevance (column point_ids)"
-    assert found.refused["faithfulness"] == "no row has response, and no target provides it"
+    assert found.refused == {"hit@5": NO_RELEVANCE, "faithfulness": NO_RESPONSE}
+    found = ready({}, target=Gives("response", "contexts", "ranking"), every=True)
+    assert (found.metrics, found.refused) == ((FAITHFULNESS,), {"hit@5": NO_RELEVANCE})
+    found = ready({"response": "r"}, target=Gives("ranking"), every=True)
+    assert (found.metrics, found.wanted) == ((), frozenset())
+    judge = ScriptedJudge({"extract_claims": []})
+    found = ready({"relevance": {}, "contexts": CONTEXTS}, judge=judge)
+    told = {"faithfulness": "the judge scripted does not support verify_claims"}
+    assert (found.metrics, found.refused) == ((HIT,), told)
 
 
 def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
@@ -71,30 +74,6 @@ def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
     found = Preflight.compare([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
     assert found.metrics == (FAITHFULNESS,)
     assert found.refused == {"hit@5": "no row has relevance (column point_ids)"}
-
-
-def test_a_target_cannot_give_relevance() -> None:
-    found = ready({}, target=Gives("response", "contexts", "ranking"), every=True)
-    assert found.refused == {"hit@5": "no row has relevance (column point_ids)"}
-    assert found.metrics == (FAITHFULNESS,)
-
-
-def test_one_row_that_has_it_is_enough() -> None:
-    found = ready({}, {"response": "", "contexts": (), "relevance": {}})
-    assert found.metrics == (HIT, FAITHFULNESS)
-
-
-def test_no_rows_hold_nothing() -> None:
-    assert set(ready().refused) == {"hit@5", "faithfulness"}
-
-
-def test_a_judge_that_does_not_take_a_kind_is_told_first() -> None:
-    judge = ScriptedJudge({"extract_claims": []})
-    found = ready({"relevance": {}, "contexts": CONTEXTS}, judge=judge)
-    assert found.refused == {
-        "faithfulness": "the judge scripted does not support verify_claims",
-    }
-    assert found.metrics == (HIT,)
 
 
 @each_case(
@@ -133,29 +112,13 @@ def test_a_target_without_a_ranking_is_asked_for_contexts_in_its_place() -> None
     assert found == Preflight((HIT,), {}, frozenset({"contexts"}))
 
 
-def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
-    found = ready({"response": "r"}, target=Gives("ranking"), every=True)
-    assert found.metrics == ()
-    assert found.wanted == frozenset()
-
-
-def test_a_field_that_is_nearly_called_so_is_offered() -> None:
-    found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
-    assert found.refused["faithfulness"] == (
-        "no row has response; did you mean column 'respnse'? Use map response=respnse"
-    )
-    tags = {"contexts": CONTEXTS, "tags": {"respnse": "r"}}
-    asked = ready(tags, target=Gives("response"), every=True)
-    assert "faithfulness" not in asked.refused
-
-
 def test_a_misspelt_column_is_not_replaced_by_calls_of_the_default_target() -> None:
     fields: dict[str, Any] = {"contexts": CONTEXTS, "tags": {"Respnse": "It is blue."}}
     target = Gives("response", "contexts")
-    message = (
-        "no row has response; did you mean column 'Respnse'? Use map response=Respnse, "
-        "or set target to the system to call"
-    )
-    with pytest.raises(UsageError, match=re.escape(message)):
+    message = "no row has response; did you mean column 'Respnse'? Use map response=Respnse"
+    assert ready(fields).refused["faithfulness"] == message
+    with pytest.raises(UsageError, match=re.escape(f"{message}, or set target to the system to")):
         ready(fields, target=target).check((), Plan())
-    assert ready(fields, target=target, every=True).wanted == {"response", "contexts"}
+    found = ready(fields, target=target, every=True)
+    assert found.wanted == {"response", "contexts"}
+    assert "faithfulness" not in found.refused

@@ -111,11 +111,7 @@ def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
     ("metrics", "policies", "said"),
     [
         (["hit@1", "faithfulness,allow_partial=true"], (), "no answer to this verify_claims q"),
-        (
-            ["hit@1", "response_relevancy"],
-            None,
-            "no answer to this generate_queries",
-        ),
+        (["hit@1", "response_relevancy"], (), "no answer to this generate_queries"),
         (["hit@1", "context_precision"], (), "context_precision: no row has reference"),
         (None, ["raga"], "no policy named 'raga'; did you mean 'ragas'"),
     ],

@@ -68,12 +68,8 @@ def test_otherwise_the_target_is_asked_again(
         api.write_text(api.read_text().replace("anzahl", "zahl"))
     if change == "late":
         monkeypatch.setattr(resume, "REUSED_FOR", timedelta(0))
-    options = {
-        "fresh": {"fresh": True},
-        "gate": {"fail_under": {"faithfulness": 0.5}},
-        "k": {"k": 7},
-    }
-    again = ask("faithfulness", **options.get(change, {}))
+    options = {"fresh": {"fresh": True}, "gate": {"fail_under": {"faithfulness": 0.5}}}
+    again = ask("faithfulness", **{**options, "k": {"k": 7}}.get(change, {}))
     assert calls(again) == 2
     assert again.manifest.answers_from is None
 

@@ -150,6 +150,7 @@ def test_options_of_a_whole_run_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             Scorer(**options)
+    assert "response_relevancy" not in Scorer(metrics=["all"]).columns
 
 
 class Down(OfflineJudge):
@@ -178,7 +179,3 @@ def test_the_judge_is_opened_once_and_an_outage_stops_the_table() -> None:
     scorer(pl.DataFrame(samples(3)))
     assert Down.opened == 2
     scorer.close()
-
-
-def test_groups_leave_out_what_the_judge_cannot_score() -> None:
-    assert "response_relevancy" not in Scorer(metrics=["all"]).columns

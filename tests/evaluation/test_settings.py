@@ -37,8 +37,8 @@ def test_settings_of_another_kind_of_judge_are_refused() -> None:
         check_judge_settings([name], Plan(judge=f"offline,{LLM}"))
 
 
-@pytest.mark.parametrize("name", sorted(LIMITS))
-@pytest.mark.parametrize(
+@each_case("name", sorted(LIMITS))
+@each_case(
     ("metric", "judge", "reason"),
     [
         ("faithfulness", "offline", "no metric uses an LLM"),
@@ -54,12 +54,6 @@ def test_limits_without_a_paid_judge_are_reported(
     metrics = select([metric], **plan.parameters)
     notices = idle_settings([name], plan, metrics=metrics, target=None)
     assert notices == ([f"{name} has no effect: {reason}"] if reason else [])
-
-
-def test_a_kind_of_gates_without_a_gate_is_reported() -> None:
-    plan = Plan.model_validate({"gates_on": "corrected"})
-    found = idle_settings([], plan, metrics=select(["hit"], **plan.parameters), target=None)
-    assert found == ["gates_on=corrected has no effect: no gate is set"]
 
 
 WARNING = (
@@ -89,10 +83,13 @@ def test_a_gate_that_only_words_support_is_reported(
     assert offline_notices(select([metric]), plan) == [WARNING] * warns
 
 
-def test_a_policy_that_words_cannot_serve_is_reported() -> None:
+def test_a_policy_or_gates_that_change_nothing_are_reported() -> None:
     (notice,) = offline_notices(select(["faithfulness"], policy="deepeval"), Plan())
     assert "counts only contradicted claims, which the offline judge never finds" in notice
     assert not offline_notices(select(["faithfulness"], policy="deepeval"), Plan(judge=LLM))
+    plan = Plan.model_validate({"gates_on": "corrected"})
+    found = idle_settings([], plan, metrics=select(["hit"], **plan.parameters), target=None)
+    assert found == ["gates_on=corrected has no effect: no gate is set"]
 
 
 def test_a_run_notes_a_gate_on_the_offline_judge_and_passes() -> None:
