@@ -109,7 +109,7 @@ async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: Simple
     content = path.read_bytes()
     places = [at for at in range(len(content)) if content.startswith(b"marked.", at)]
     assert len(places) > 5
-    for place in places:  # 0x6d becomes 0xed, which is no UTF-8, or `l`
+    for place in places[::3]:  # 0x6d becomes 0xed, which is no UTF-8, or `l`
         for bit in (0x80, 0x01):
             changed = bytearray(content)
             changed[place] ^= bit
@@ -158,23 +158,17 @@ def test_damaged_rankings_are_noticed(
         list(store.load("r1").rows)
 
 
-READERS = {
-    "rows": lambda run: list(run.rows),
-    "first row": lambda run: run.rows[0],
-}
-
-
-@pytest.mark.parametrize("what", READERS)
 @pytest.mark.parametrize("done", [True, False])
 async def test_a_run_deleted_while_it_is_read_is_not_damaged(
-    what: str, done: bool, finished: Store, make: SimpleNamespace
+    done: bool, finished: Store, make: SimpleNamespace
 ) -> None:
     if not done:
         resume(finished, make.manifest("r1"))
     run = finished.load("r1")
     delete(finished, "r1")
-    with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
-        READERS[what](run)
+    for look in (list, lambda rows: rows[0]):
+        with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
+            look(run.rows)
 
 
 def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
@@ -189,6 +183,7 @@ def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
             read(run.rows)
 
 
+@pytest.mark.slow
 async def test_a_run_deleted_between_two_queries_is_not_damaged(
     store: Store, make: SimpleNamespace, tmp_path: Path
 ) -> None:
@@ -222,29 +217,20 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(
     assert len(found) > 10
 
 
-@pytest.mark.parametrize("column", ["checksum", "sort_time"])
-async def test_a_damaged_column_that_no_result_needs_hides_no_run(
-    column: str, finished: Store
-) -> None:
+async def test_a_damaged_column_that_no_result_needs_hides_no_run(finished: Store) -> None:
     if finished.name.startswith("postgresql:"):
         pytest.skip("PostgreSQL checks types")
-    query(finished, f"UPDATE runs SET {column} = x'00' WHERE id = 'r1'")
+    query(finished, "UPDATE runs SET sort_time = x'00' WHERE id = 'r1'")
+    assert {info.id: info.damage for info in finished.runs()} == {"r1": None, "whole": None}
+    query(finished, "UPDATE runs SET checksum = x'00' WHERE id = 'r1'")
     damage = {info.id: info.damage for info in finished.runs()}
     assert damage.keys() == {"r1", "whole"}
     assert damage["whole"] is None
-    assert (damage["r1"] is not None) is (column == "checksum")
+    assert damage["r1"] is not None
 
 
-@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-async def test_times_that_no_calendar_shows_are_damage(time: str, finished: Store) -> None:
-    query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
-    with pytest.raises(StoreError, match="is out of range"):
-        finished.info("r1")
-
-
-async def test_an_id_of_bytes_is_damage(finished: Store) -> None:
-    if "://" in finished.name:
-        pytest.skip("PostgreSQL checks types")
-    query(finished, "UPDATE runs SET id = x'ff00' WHERE id = 'whole'")
-    with pytest.raises(RunNotFoundError):
-        finished.info(find_run(finished, "last"))
+async def test_times_that_no_calendar_shows_are_damage(finished: Store) -> None:
+    for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
+        with pytest.raises(StoreError, match="is out of range"):
+            finished.info("r1")

@@ -135,15 +135,6 @@ async def test_where_the_block_fails_too_the_loss_is_logged(
     assert "1 finished row is not stored" in caplog.text
 
 
-async def test_a_run_that_is_gone_is_told(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    with pytest.raises(StoreError, match="not stored"):  # noqa: PT012 - as above
-        async with store.open_writer("r1") as writer:
-            with store.transaction() as connection:
-                connection.exec_driver_sql("DELETE FROM runs")
-            await writer.put(make.small_row(0))
-
-
 async def test_writing_waits_where_the_database_is_behind(
     store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
