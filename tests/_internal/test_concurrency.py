@@ -196,16 +196,6 @@ async def test_what_is_no_exception_ends_the_work_too() -> None:
             await asyncio.wait_for(anext(results), 30)
 
 
-async def test_one_pool_feeds_another() -> None:
-    gauge = Gauge()
-    async with (
-        worker_pool(range(30), double, concurrency=3) as doubled,
-        worker_pool(doubled, gauge.work, concurrency=5) as results,
-    ):
-        assert sorted([item async for item in results]) == [2 * n for n in range(30)]
-    assert gauge.most <= 5
-
-
 async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> None:
     variable = ContextVar("variable", default=0)
     variable.set(42)

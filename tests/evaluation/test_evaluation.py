@@ -15,7 +15,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.runner import evaluate, evaluate_async, plan_of
+from ragstone.evaluation.runner import evaluate, plan_of
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
@@ -24,7 +24,6 @@ from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import Failure
-from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
 ANSWERED = {
@@ -55,12 +54,6 @@ def test_samples_in_memory() -> None:
     assert len(said) < 100
 
 
-async def test_it_works_within_a_running_loop() -> None:
-    run = await evaluate_async([ANSWERED], metrics="faithfulness", judge=scripted())
-    also = evaluate([ANSWERED], metrics="faithfulness", judge=scripted())
-    assert run.summary() == also.summary()
-
-
 def test_metrics_and_marks_may_have_parameters() -> None:
     name = "precision@2,denominator=retrieved"
     metrics = [Hit(k=1), Precision(k=2, denominator="retrieved")]
@@ -68,21 +61,6 @@ def test_metrics_and_marks_may_have_parameters() -> None:
     assert list(run.metrics) == ["hit@1", name]
     assert run.summary()[name].mean == 1.0
     assert [(gate.metric, gate.threshold) for gate in run.gates()] == [("hit@1", 0.8), (name, 0.25)]
-
-
-def test_a_function_is_asked_once_a_row_for_all_metrics() -> None:
-    asked: list[str] = []
-
-    def answer(query: str) -> Mapping[str, object]:
-        asked.append(query)
-        return {"response": "r", "contexts": [{"id": "a", "text": "t"}]}
-
-    rows = [{"query": "one", "relevance": ["a"]}, {"query": "two", "relevance": ["b"]}]
-    run = evaluate(rows, metrics=["hit", "recall", "faithfulness"], target=answer, judge=scripted())
-    assert sorted(asked) == ["one", "two"]
-    assert [row.sample.query for row in run.rows] == ["one", "two"]
-    assert run.summary()["hit@5"].mean == 0.5
-    assert run.to_dict()["target_health"]["asked"] == {"function": 2}
 
 
 def test_a_failing_target_fails_scores_and_loses_no_row() -> None:
@@ -104,15 +82,6 @@ def test_the_deepest_metric_decides_what_the_target_is_asked_for() -> None:
 
     evaluate([{"query": "q", "relevance": ["a"]}], metrics=["hit@2", "mrr@9"], target=answer, k=5)
     assert seen == [9]
-
-
-def test_a_judge_that_fails_is_a_failed_score() -> None:
-    judge = ScriptedJudge(
-        {"extract_claims": [{"text": "c"}], "verify_claims": Failure(Cause.REFUSAL, "no")}
-    )
-    (row,) = evaluate([ANSWERED], metrics="faithfulness", judge=judge).rows
-    assert row.scores["faithfulness"].state == "failed"
-    assert row.scores["faithfulness"].cause is Cause.REFUSAL
 
 
 def test_what_a_group_cannot_run_is_told() -> None:
@@ -203,16 +172,6 @@ def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
     run = evaluate(rows, config=file, preset="ragaliq")
     assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
     assert run.rows[0].scores[next(iter(run.metrics))].threshold == 0.7
-
-
-def test_rows_are_told_as_they_finish() -> None:
-    told: list[tuple[str, int]] = []
-
-    def on_row(row: Row, total: int) -> None:
-        told.append((row.sample.id, total))
-
-    evaluate([ANSWERED, ANSWERED], metrics=["hit", "faithfulness"], on_row=on_row)
-    assert sorted(told) == [("1", 2), ("2", 2)]
 
 
 def test_ctrl_c_keeps_what_is_done() -> None:
@@ -400,19 +359,6 @@ def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
     resumed = evaluate(rows_of(50), judge=judge, fail_fast=True, **options)
     assert resumed.manifest.run_id == run.manifest.run_id
     assert (len(resumed.rows), resumed.stopped) == (50, None)
-
-
-def test_a_target_that_is_down_stops_the_run() -> None:
-    async def answer(query: str) -> Mapping[str, object]:
-        if query == "q0":
-            return {"ranking": ["a"]}
-        raise RuntimeError("out of order")
-
-    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
-    run = evaluate(questions, metrics="hit", target=answer)
-    assert run.stopped is not None
-    assert run.stopped.startswith("20 consecutive rows failed (target_error): ")
-    assert 20 < len(run.rows) < 40
 
 
 def test_a_target_whose_answers_cannot_be_used_stops_the_run() -> None:

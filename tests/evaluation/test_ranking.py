@@ -14,7 +14,6 @@ from tests.cases import each_case
 from ragstone.datasets.rankings import trec
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation, score_rankings
-from ragstone.metrics.registry import load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.ranking_run import NOT_JUDGED, NOT_RANKED
 from ragstone.results.run import Run
@@ -317,11 +316,6 @@ def test_columns_are_mapped_where_they_have_that_name(tmp_path: Path) -> None:
     assert len(evaluation.run(tmp_path / "run", several=True).rows) == 2
 
 
-def test_ids_may_begin_with_a_hash(tmp_path: Path) -> None:
-    qrels, run = "#1 0 a#0 1\nq2 0 #b 1\n", "#1 Q0 a#1 1 2 x\n#1 Q0 a#0 2 1 x\nq2 Q0 #b 1 1 x\n"
-    assert values(evaluated(tmp_path, qrels, run)) == {"#1": 0.5, "q2": 1.0}
-
-
 def test_documents_with_their_querys_id_are_noted_or_left_out(tmp_path: Path) -> None:
     lines = ["a Q0 a 1 9 x\n", "a Q0 b 2 8 x\n", "c Q0 d 1 1 x\n", "e Q0 e 1 1 x\n"]
     note = "ranked documents with their query's own id: 2; "
@@ -483,22 +477,6 @@ def test_numbers_are_the_same_without_the_extra(
     for name, content in (("run.parquet", b"PAR1"), ("run.zst", b"\x28\xb5\x2f\xfd")):
         with pytest.raises(UsageError, match=r"pip install 'ragstone\[scale\]'"):
             evaluated(tmp_path, run=content, name=name)
-
-
-def test_a_metric_of_ones_own_sees_ids_and_grades(tmp_path: Path) -> None:
-    plugin = written(
-        tmp_path,
-        "seen_last.py",
-        "from ragstone import RankingMetric, register\n"
-        "@register('seen_last')\n"
-        "class SeenLast(RankingMetric):\n"
-        "    '''The grade of the last document.'''\n"
-        "    def value(self, retrieved_ids, relevance):\n"
-        "        return min(1.0, relevance.get(retrieved_ids[-1], 0.0))\n",
-    )
-    load_plugin(str(plugin))
-    run = evaluated(tmp_path, metrics=["seen_last"])
-    assert values(run, "seen_last") == {"q1": 1.0, "q2": 1.0}
 
 
 RANKINGS = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])

@@ -1,7 +1,5 @@
 import asyncio
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +12,6 @@ from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
-from ragstone.store.database import ROWS
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
@@ -236,16 +233,6 @@ def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
         ran(None, resume="x")
 
 
-def test_a_run_that_cannot_start_is_not_stored(store: Store) -> None:
-    samples = [{"query": "q", "relevance": ["a"]}]
-    told: list[str] = []
-    with pytest.raises(TargetError, match="is not ready"):
-        evaluate(samples, metrics="hit@1", target="http://127.0.0.1:9", store=store)
-    assert store.runs() == []
-    ran(store, on_notice=told.append)
-    assert len(told) == 1
-
-
 async def test_retries_that_cannot_start_leave_the_run_finished(
     store: Store, faulty: SimpleNamespace, behave: SimpleNamespace
 ) -> None:
@@ -258,18 +245,6 @@ async def test_retries_that_cannot_start_leave_the_run_finished(
         await evaluate_async(samples, resume=run.manifest.run_id, retry_failed=True, **options)
     (info,) = store.runs()
     assert (info.finished, info.rows) == (True, 1)
-
-
-def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
-    open_recorder(store)
-    (info,) = store.runs()
-    with store.transaction() as connection:  # as versions did whose runs could not start
-        connection.execute(ROWS.delete())
-    for options in ({"metrics": METRICS, "judge": judge()}, {"metrics": "hit@1"}):
-        told: list[str] = []
-        run = evaluate(SAMPLES, store=store, on_notice=told.append, **options)
-        assert len(told) == 1
-        assert run.manifest.run_id != info.id
 
 
 async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store) -> None:
@@ -315,12 +290,6 @@ def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> 
         ran(tmp_path)  # type: ignore[arg-type]
 
 
-def test_the_store_of_a_caller_stays_open(store: Store, tmp_path: Path) -> None:
-    with store.connect():
-        ran(store)
-        assert (tmp_path / "runs.db-wal").exists()
-
-
 async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
     store: Store, faulty: SimpleNamespace
 ) -> None:
@@ -338,21 +307,3 @@ async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
         await evaluate_async(samples, target=f"{faulty.url}/x", resume=info.id, **options)
     run = await evaluate_async(samples, target=secret, **options)
     assert (run.manifest.run_id, len(run.rows)) == (info.id, 6)
-
-
-def test_the_file_of_a_run_is_found_from_any_folder(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
-    for _ in range(2):
-        with suppress(StopError):
-            evaluate("data.jsonl", metrics=METRICS, judge=judge(), store=store, on_row=stop)
-    (info,) = store.runs()
-    assert info.manifest.source.path == "data.jsonl", "a report says no more than was said"
-    (tmp_path / "below").mkdir()
-    monkeypatch.chdir(tmp_path / "below")
-    path = store.info(info.id).manifest.source.path
-    assert path == str(tmp_path / "data.jsonl")
-    run = evaluate(path, metrics=METRICS, judge=judge(), store=store)
-    assert run.manifest.run_id == info.id

@@ -10,7 +10,7 @@ from tests.cases import each_case
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.database import create_store_engine, explain_sqlite_error
+from ragstone.store.database import create_store_engine
 from ragstone.store.errors import display_name
 
 
@@ -22,20 +22,6 @@ def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
         assert store.name == str(Path(".ragstone/ragstone.db"))
         assert store.runs() == []
     assert (tmp_path / ".ragstone/.gitignore").read_text().startswith("*\n")
-
-
-def test_a_file_is_shared_and_keeps_its_rules(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "a" / "b.db") as store, store.connect() as connection:
-        settings = {
-            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        }
-    assert settings == {
-        "journal_mode": "wal",
-        "synchronous": 1,
-        "foreign_keys": 1,
-        "busy_timeout": 30_000,
-    }
 
 
 def refused(place: str | Path) -> str:
@@ -136,9 +122,3 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
     assert "cannot create or use the schema" in said
     rules.write_text(kept)
     server.control("reload")  # type: ignore[attr-defined]
-
-
-def test_a_file_that_sqlite_cannot_open_is_told(tmp_path: Path) -> None:
-    with pytest.raises(sqlite3.OperationalError) as error:
-        sqlite3.connect(tmp_path)
-    assert "correct the permissions" in explain_sqlite_error(error.value)

@@ -321,14 +321,6 @@ def test_an_export_that_fails_leaves_the_old_file(
         export(store, "r1", path / "run.db")
 
 
-async def test_an_export_of_a_damaged_row_leaves_nothing(filled: Store, tmp_path: Path) -> None:
-    query(filled, "UPDATE texts SET body = '{' WHERE place = 2")
-    (tmp_path / "new").mkdir()
-    with pytest.raises(StoreError, match="row 2 of run r1 is not as it was stored"):
-        export(filled, "r1", tmp_path / "new/run.db")
-    assert not list((tmp_path / "new").iterdir())
-
-
 async def test_imports_at_the_same_time_leave_one_another_alone(
     filled: Store, make: SimpleNamespace, tmp_path: Path
 ) -> None:

@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy import select
 from tests.store.conftest import START
 
-from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.results import ranking_run as ranked_values
-from ragstone.results.ranking_run import NOT_RANKED, RankingScores
+from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.store import (
     RunLockedError,
@@ -33,7 +32,6 @@ from ragstone.store.database import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
 from ragstone.store.runs import summarize
 from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
-from ragstone.types.score import State
 
 
 @pytest.fixture
@@ -211,17 +209,6 @@ def test_a_run_comes_back_as_it_was(store: Store, at_once: int) -> None:
     assert [len(part) for part in columns.blocks()] == [
         len(IDS[start : start + at_once]) for start in range(0, len(IDS), at_once)
     ]
-
-
-def test_states_and_reasons_are_those_of_the_run(store: Store) -> None:
-    save_ranking(store, ranked())
-    rows = store.load("r1").rows
-    third, fifth = rows[2].scores["ndcg@5"], rows[4].scores["ndcg@5"]
-    assert (third.state, third.reason) == (State.UNDEFINED, NOT_RANKED)
-    assert (fifth.cause, fifth.reason) == (Cause.METRIC_ERROR, "it raised")
-    assert rows[4].scores["hit@5"].value == 8 / 14
-    values = [row.scores["ndcg@5"].value for row in rows]
-    assert values == [1 / 14, 3 / 14, None, 7 / 14, None, 11 / 14, None]
 
 
 def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

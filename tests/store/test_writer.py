@@ -9,7 +9,6 @@ from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
 from ragstone.store import database as engines
-from ragstone.store import writer as writing
 
 
 async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
@@ -133,15 +132,3 @@ async def test_where_the_block_fails_too_the_loss_is_logged(
                     raise ZeroDivisionError
             other.rollback()
     assert "1 finished row is not stored" in caplog.text
-
-
-async def test_writing_waits_where_the_database_is_behind(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "AT_ONCE", 2)
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(200):
-            await writer.put(make.small_row(place))
-            assert writer._waiting < writing.AHEAD
-    assert len(store.done("r1")) == 200
