@@ -212,9 +212,7 @@ async def test_a_reply_without_end_is_cut(faulty, behave, monkeypatch: pytest.Mo
 
 
 @each_case("mark", [b",", b"[", b"{", b"\n", b"\r"])
-async def test_a_reply_of_many_values_is_cut(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch, mark: bytes
-) -> None:
+async def test_a_reply_of_many_values_is_cut(faulty, behave, monkeypatch, mark: bytes) -> None:
     monkeypatch.setattr("ragstone._internal.http.MOST_MARKS", 200_000)
     faulty.script(PATH, behave.reply(mark * 200_001))
     error = await failed(faulty.url + PATH)
@@ -339,9 +337,7 @@ async def test_the_proxy_of_the_environment_is_asked_where_that_is_wanted(
     assert len(faulty.calls) == 3
 
 
-async def test_https_has_a_proxy_of_its_own(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_https_has_a_proxy_of_its_own(faulty, behave, monkeypatch) -> None:
     no_proxies(monkeypatch)
     monkeypatch.setenv("HTTPS_PROXY", faulty.url)
     for scheme, said in (("https", "the proxy returned 404"), ("http", "name is unknown")):
@@ -368,9 +364,7 @@ async def test_a_socks_proxy_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> N
     assert "sk-12345" not in str(caught.value)
 
 
-async def test_no_password_of_netrc_is_sent(
-    faulty, behave, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_password_of_netrc_is_sent(faulty, behave, tmp_path: Path, monkeypatch) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password pw\n", encoding="utf-8")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -402,9 +396,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     return context
 
 
-async def test_a_certificate_of_its_own_making(
-    make_faulty: Callable, behave, certificate: ssl.SSLContext
-) -> None:
+async def test_a_certificate_of_its_own_making(make_faulty: Callable, behave, certificate) -> None:
     server = await make_faulty(certificate)
     server.script(PATH, behave.reply(b"fine"))
     error = await failed(server.url + PATH)

@@ -209,9 +209,7 @@ async def test_retry_after_holds_every_call() -> None:
     assert min(others.times) - first.times[0] >= 0.199
 
 
-async def test_a_retry_after_of_zero_does_not_shorten_the_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_retry_after_of_zero_does_not_shorten_the_wait(monkeypatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 2.0)
     server = Server(busy(0.0), busy(0.0), "fine")
     await RetryingCaller(Limits()).make(server)
@@ -278,9 +276,7 @@ async def test_answers_between_keep_up_hope(between: object) -> None:
 
 
 @each_case("when", ["in line", "under way", "between tries"])
-async def test_a_call_that_is_cancelled_leaves_its_slot(
-    when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_that_is_cancelled_leaves_its_slot(when: str, monkeypatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
     caller = RetryingCaller(Limits(concurrency=1))
     holder = asyncio.create_task(caller.make(Server("fine", takes=0.05)))

@@ -35,9 +35,7 @@ def test_values_are_text_lists_and_names_as_written(file: Path) -> None:
     ]
 
 
-def test_variables_are_filled_everywhere_and_never_shown(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_filled_everywhere_and_never_shown(file: Path, monkeypatch) -> None:
     monkeypatch.setenv("A_KEY", "secret")
     file.write_text("a: x${A_KEY}\nb: ['${A_KEY}']\nc: {x: '${A_KEY}'}\n", encoding="utf-8")
     entries = [entry for entry in read_yaml_values(file) if isinstance(entry, YamlValue)]
@@ -103,9 +101,7 @@ def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(monkeypatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-1")
     monkeypatch.delenv("NOT_SET", raising=False)
     with pytest.raises(ValueError) as raised:

@@ -194,9 +194,7 @@ def test_columns_can_be_mapped(read: Read) -> None:
         ("id,label,against,confidence,quotes\nq1,1\n", {"human": "label"}, "the judge's verdicts"),
     ],
 )
-def test_wrong_columns_are_reported(
-    read: Read, text: str, columns: dict[str, str], message: str
-) -> None:
+def test_wrong_columns_are_reported(read, text: str, columns: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read("a.csv", text, columns=columns)
 

@@ -101,9 +101,7 @@ def test_rows_are_drawn_at_random_and_a_larger_draw_begins_like_a_smaller_one(
     assert drawn == [row.position for row in many.every], "other answers, the same questions"
 
 
-def test_the_expected_interval_follows_from_the_spread_of_the_judge(
-    store: Store, run_id: str
-) -> None:
+def test_the_expected_interval_follows_from_the_spread_of_the_judge(store: Store, run_id) -> None:
     plan = plan_of(store, run_id, 40)
     # 30 rows of 2 supported claims, 12 of a rejected one: on average 72 / 42 claims
     errors = 0.16 * (1 + 30 / 42 * 0.3) / (72 / 42)

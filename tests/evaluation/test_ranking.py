@@ -108,9 +108,7 @@ def test_scores_rank_and_of_equal_ones_the_greater_id(run: str, tmp_path: Path) 
         ("q1 Q0 b 1 1 x\nq2 Q0 c 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
     ],
 )
-def test_equal_scores_may_stay_in_the_order_of_the_file(
-    lines: str, value: float, tmp_path: Path
-) -> None:
+def test_equal_scores_may_stay_in_the_order_of_the_file(lines: str, value: float, tmp_path) -> None:
     assert values(evaluated(tmp_path, "q1 0 a 1\n", lines, ties="given"))["q1"] == value
 
 
@@ -354,9 +352,7 @@ def test_problems_are_told_together_up_to_a_bound(tmp_path: Path) -> None:
         evaluated(tmp_path, run="".join(f"q1 Q0 d{n} 1 x x\n" for n in range(1000)))
 
 
-def test_queries_are_whole_wherever_a_part_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_are_whole_wherever_a_part_ends(tmp_path: Path, monkeypatch) -> None:
     lines = [f"q{q} Q0 d{d} 1 {100 - d} x\n" for q in range(30) for d in range(q % 7 * 9 + 1)]
     qrels = "".join(f"q{q} 0 d{q % 5 * 3} 1\nq{q} 0 d0 0\n" for q in range(30) if q % 5)
     of = partial(evaluated, tmp_path, qrels, metrics=["mrr", "ndcg"])
@@ -456,9 +452,7 @@ def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
             RankingEvaluation.of(tmp_path / name, Plan(metrics=("mrr",)))
 
 
-def test_numbers_are_the_same_without_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_are_the_same_without_the_extra(tmp_path: Path, monkeypatch) -> None:
     metrics = ("mrr", "ndcg", "bpref")
     lines = known(
         tmp_path,

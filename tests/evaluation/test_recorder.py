@@ -1,7 +1,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -233,9 +232,7 @@ def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
         ran(None, resume="x")
 
 
-async def test_retries_that_cannot_start_leave_the_run_finished(
-    store: Store, faulty: SimpleNamespace, behave: SimpleNamespace
-) -> None:
+async def test_retries_that_cannot_start_leave_the_run_finished(store, faulty, behave) -> None:
     faulty.script("/api/v1/search", behave.reply(status=400))
     samples = [{"query": "q", "relevance": ["a"]}]
     options = {"metrics": "hit@1", "target": faulty.url, "store": store}
@@ -290,9 +287,7 @@ def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> 
         ran(tmp_path)  # type: ignore[arg-type]
 
 
-async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
-    store: Store, faulty: SimpleNamespace
-) -> None:
+async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(store, faulty) -> None:
     samples = [{"query": f"q{n}", "relevance": ["5"]} for n in range(6)]
     options = {"metrics": "hit@1", "store": store, "concurrency": 1}
     secret = f"{faulty.url}?key=hush"

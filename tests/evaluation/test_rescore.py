@@ -148,9 +148,7 @@ def test_the_runs_gates_are_left_out_and_new_ones_are_named_in_full() -> None:
     assert (result.metric, result.passed) == ("faithfulness:ragas", False)
 
 
-def test_a_run_without_its_transcript_is_refused_but_for_metrics_that_ask_nobody(
-    store: Store,
-) -> None:
+def test_a_run_without_its_transcript_is_refused_but_for_metrics_that_ask_nobody(store) -> None:
     run = store.load(made(store=store, transcript=False).manifest.run_id)
     with pytest.raises(UsageError, match="stored without its transcript"):
         rescore(run)
@@ -159,6 +157,7 @@ def test_a_run_without_its_transcript_is_refused_but_for_metrics_that_ask_nobody
 
 async def test_rows_are_scored_anew_each_time_a_few_at_once() -> None:
     """Also within a running loop, as in a notebook."""
+
     class Counted(list[Row]):
         """Rows that tell how many were read before the reader stopped."""
 

@@ -54,9 +54,7 @@ def test_more_metrics_use_the_answers_of_the_first_run(ask: Callable[..., Run]) 
 
 
 @pytest.mark.parametrize("change", ["fresh", "gate", "k", "data", "target", "late", "tenant"])
-def test_otherwise_the_target_is_asked_again(
-    ask: Callable[..., Run], change: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_otherwise_the_target_is_asked_again(ask, change: str, monkeypatch) -> None:
     monkeypatch.setenv("MANDANT", "acme")
     api = Path("api.json")
     if change == "tenant":
@@ -74,9 +72,7 @@ def test_otherwise_the_target_is_asked_again(
     assert again.manifest.answers_from is None
 
 
-def test_a_failed_answer_is_asked_for_again(
-    ask: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_answer_is_asked_for_again(ask: Callable[..., Run], monkeypatch) -> None:
     real = GermanApi.do_POST
     failing = [True]
 

@@ -98,9 +98,7 @@ def test_files_of_shards_make_the_run_of_a_single_process(data: Path, scorer: Sc
         assert store.info(run.manifest.run_id).rows == 60
 
 
-def test_tables_in_any_order_make_it_too_and_missing_rows_are_scored(
-    data: Path, scorer: Scorer
-) -> None:
+def test_tables_in_any_order_make_it_too_and_missing_rows_are_scored(data: Path, scorer) -> None:
     alone = evaluate(data, **OPTIONS)
     frame = pl.read_ndjson(data).sample(fraction=1, shuffle=True, seed=1)
     Path("s/part=1").mkdir(parents=True)

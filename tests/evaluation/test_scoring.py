@@ -396,9 +396,7 @@ class SyncJudge(Judge):
         (SyncJudge(), "can't be used in 'await' expression"),
     ],
 )
-def test_a_judge_that_leaves_fails_its_question(
-    judge: Judge, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_judge_that_leaves_fails_its_question(judge, reason: str, tmp_path: Path, caplog) -> None:
     answers = ["Strange.", "Odd."] + ["Right."] * isinstance(judge, OddJudge)
     rows = [{"query": "q", "response": each, "contexts": ["c"]} for each in answers]
     split = SplitJudge(judge, context_window=100_000)

@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -50,9 +49,7 @@ def test_damaged_counts_are_none(stored: bytes) -> None:
     assert decode_counts(stored) is None
 
 
-async def test_the_summary_of_a_finished_run_reads_no_rows(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_summary_of_a_finished_run_reads_no_rows(store: Store, make, monkeypatch) -> None:
     make.begin(store, "r1")
     rows = [make.full_row(0), make.small_row(1), make.small_row(2)]
     async with store.open_writer("r1") as writer:

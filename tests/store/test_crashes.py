@@ -186,9 +186,7 @@ except UsageError as error:
 """
 
 
-def test_the_same_evaluation_started_three_times_at_once_is_paid_once(
-    place: str, tmp_path: Path
-) -> None:
+def test_the_same_evaluation_started_three_times_at_once_is_paid_once(place, tmp_path) -> None:
     with Store.open(place):  # the tables exist
         pass
     command = [sys.executable, "-c", SAME, place, str(tmp_path)]

@@ -14,7 +14,6 @@ from ragstone.store import (
     StoreError,
     delete,
     export,
-    find_run,
     resume,
     save_ranking,
     tag,
@@ -118,9 +117,7 @@ async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: Simple
                 list(store.load("r1").rows)
 
 
-async def test_changes_by_ragstone_are_no_damage(
-    finished: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+async def test_changes_by_ragstone_are_no_damage(finished: Store, make, tmp_path: Path) -> None:
     tag(finished, "r1", "mine")
     tag(finished, "whole", "mine")
     read(finished, tmp_path)
@@ -147,9 +144,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("statement", BLOCKS)
-def test_damaged_rankings_are_noticed(
-    statement: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_rankings_are_noticed(statement: str, store: Store, monkeypatch) -> None:
     monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
     save_ranking(store, ranked())
     assert len(list(store.load("r1").rows)) == 7
@@ -159,9 +154,7 @@ def test_damaged_rankings_are_noticed(
 
 
 @pytest.mark.parametrize("done", [True, False])
-async def test_a_run_deleted_while_it_is_read_is_not_damaged(
-    done: bool, finished: Store, make: SimpleNamespace
-) -> None:
+async def test_a_run_deleted_while_it_is_read_is_not_damaged(done: bool, finished, make) -> None:
     if not done:
         resume(finished, make.manifest("r1"))
     run = finished.load("r1")
@@ -171,9 +164,7 @@ async def test_a_run_deleted_while_it_is_read_is_not_damaged(
             look(run.rows)
 
 
-def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ranking_deleted_while_it_is_read_is_not_damaged(store: Store, monkeypatch) -> None:
     monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
     save_ranking(store, ranked())
     run = store.load("r1")
@@ -184,9 +175,7 @@ def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
 
 
 @pytest.mark.slow
-async def test_a_run_deleted_between_two_queries_is_not_damaged(
-    store: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+async def test_a_run_deleted_between_two_queries_is_not_damaged(store, make, tmp_path) -> None:
     """PostgreSQL shows each query what others have changed."""
     at, count = 0, 0
 

@@ -14,9 +14,7 @@ from ragstone.store.database import create_store_engine
 from ragstone.store.errors import display_name
 
 
-def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Store.open() as store:
         assert store.name == str(Path(".ragstone/ragstone.db"))
@@ -79,9 +77,7 @@ def test_a_name_shows_no_password() -> None:
         *("sqlite:///x.db", "postgresql://me:secret@host:x/db"),
     ],
 )
-def test_a_wrong_url_shows_no_password_and_creates_nothing(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_url_shows_no_password_and_creates_nothing(url: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert re.search("specify a file|invalid URL|more than one @|has no //", refused(url))
     with pytest.raises(StoreError) as caught:

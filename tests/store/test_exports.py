@@ -126,9 +126,7 @@ async def test_a_run_goes_into_a_file_and_comes_back(filled: Store, tmp_path: Pa
     assert [file.name for file in path.parent.iterdir()] == ["run.db"]
 
 
-async def test_an_unfinished_run_without_a_transcript_comes_back(
-    store: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+async def test_an_unfinished_run_without_a_transcript_comes_back(store, make, tmp_path) -> None:
     manifest = make.manifest("r1", rows=5)
     writing = store.begin_writing(manifest, make.metrics, fingerprint="f", transcript=False)
     async with writing as writer:
@@ -142,9 +140,7 @@ async def test_an_unfinished_run_without_a_transcript_comes_back(
     assert store.unfinished("f") == "r1"
 
 
-def test_a_ranking_goes_into_a_file_and_comes_back(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ranking_goes_into_a_file_and_comes_back(store, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(ranked_values, "BLOCK", 3)
     run = ranked()
     save_ranking(store, run)
@@ -218,9 +214,7 @@ def test_a_file_with_code_or_values_of_other_types_is_refused(
     check_refusal(filled, path, "its tables are not those of a store")
 
 
-def test_a_file_of_another_version_is_refused(
-    filled: Store, path: Path, exported: Callable[[str], None]
-) -> None:
+def test_a_file_of_another_version_is_refused(filled, path: Path, exported) -> None:
     exported("UPDATE schema_version SET version = 2")
     check_refusal(filled, path, "another version of ragstone wrote this store")
     for statement in ("DROP TABLE texts", "ALTER TABLE rows DROP COLUMN calls"):
@@ -236,9 +230,7 @@ def test_a_file_of_another_version_is_refused(
         ("finished_at", "99999999999999999"),
     ],
 )
-def test_a_bad_id_or_time_is_refused(
-    filled: Store, path: Path, exported: Callable[[str], None], key: str, value: str
-) -> None:
+def test_a_bad_id_or_time_is_refused(filled, path: Path, exported, key: str, value: str) -> None:
     exported(f"UPDATE runs SET {key} = '{value}'")
     reseal(path)
     said = r"is not a run id|is not a time|cannot be read|contains 0 runs"
@@ -306,9 +298,7 @@ def test_a_damaged_ranking_is_refused(store: Store, tmp_path: Path) -> None:
         check_refusal(store, path, "the queries from position 0 of run r1 cannot be read")
 
 
-def test_an_export_that_fails_leaves_the_old_file(
-    store: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+def test_an_export_that_fails_leaves_the_old_file(store: Store, make, tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     path.write_text("old", encoding="utf-8")
     with pytest.raises(StoreError, match="there is no run"):
@@ -321,9 +311,7 @@ def test_an_export_that_fails_leaves_the_old_file(
         export(store, "r1", path / "run.db")
 
 
-async def test_imports_at_the_same_time_leave_one_another_alone(
-    filled: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+async def test_imports_at_the_same_time_leave_one_another_alone(filled, make, tmp_path) -> None:
     names = ["r2", "r3", "r4", "r5"]
     for name in names:
         make.begin(filled, name)
@@ -354,9 +342,7 @@ with Store.open(sys.argv[1]) as store:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_what_a_killed_import_left_is_no_run_and_is_cleared(
-    store: Store, place: str, make: SimpleNamespace, tmp_path: Path
-) -> None:
+def test_what_a_killed_import_left_is_no_run_and_is_cleared(store, place, make, tmp_path) -> None:
     asyncio.run(fill(store, make))
     path = tmp_path / "run.db"
     export(store, "r1", path)

@@ -57,9 +57,7 @@ def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -
     assert labelled.labels("r1") == [changed, OTHER]
 
 
-async def test_labels_are_deleted_when_what_they_judge_changes(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_labels_are_deleted_when_what_they_judge_changes(store: Store, make) -> None:
     make.begin(store, "r1")
     rows = [make.full_row(place) for place in range(4)]
     async with store.open_writer("r1") as writer:

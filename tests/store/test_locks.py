@@ -19,9 +19,7 @@ async def beside(tmp_path: Path, make: SimpleNamespace) -> Path:
     return Path(f"{place}.run-1.lock")
 
 
-def test_what_is_in_the_way_of_a_lock_is_told_and_is_no_other_process(
-    tmp_path: Path, beside: Path
-) -> None:
+def test_what_is_in_the_way_of_a_lock_is_told_and_is_no_other_process(tmp_path, beside) -> None:
     with Store.open(tmp_path / "runs.db") as store:
         beside.mkdir()
         with pytest.raises(StoreError, match=r"run-1\.lock: "):

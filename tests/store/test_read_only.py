@@ -116,9 +116,7 @@ def protect(path: Path, *, files: bool = True, folder: bool = True) -> None:
 
 @posix
 @pytest.mark.parametrize("kind", ["file", "folder", "both", "in use", "remains of a log"])
-def test_a_read_only_file(
-    kind: str, fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_file(kind: str, fork: Fork, home: Path, monkeypatch) -> None:
     path = fill_file(home, *(("-wal", "-shm") if kind == "in use" else ()))
     if kind == "remains of a log":
         Path(f"{path}-wal").touch()
@@ -189,9 +187,7 @@ def test_a_user_who_may_only_read_or_a_server_that_is_a_read_only_copy(
     check(fork, reader, home, monkeypatch)
 
 
-def test_an_empty_database_of_a_user_who_may_only_read(
-    reader: str, server: SimpleNamespace
-) -> None:
+def test_an_empty_database_of_a_user_who_may_only_read(reader: str, server) -> None:
     server.query("CREATE SCHEMA ragstone")
     server.query("GRANT USAGE ON SCHEMA ragstone TO reader")
     with pytest.raises(StoreError, match="the database is empty; choose another path"):

@@ -102,9 +102,7 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
     assert store.unfinished("f") == "a"
 
 
-async def test_a_run_that_is_worked_on_is_nobody_elses(
-    store: Store, place: str, make: SimpleNamespace
-) -> None:
+async def test_a_run_that_is_worked_on_is_nobody_elses(store: Store, place: str, make) -> None:
     make.begin(store, "a")
     async with store.open_writer("a") as writer:
         await writer.put(make.full_row(0))
@@ -118,9 +116,7 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
     assert store.unfinished("f") == "a"
 
 
-def test_a_run_that_is_not_there_or_there_already_is_told(
-    store: Store, make: SimpleNamespace
-) -> None:
+def test_a_run_that_is_not_there_or_there_already_is_told(store: Store, make) -> None:
     for call in (store.info, store.load, store.done, store.open_writer):
         with pytest.raises(StoreError, match="there is no run nothing"):
             call("nothing")
@@ -139,9 +135,7 @@ async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: Simple
     assert (store.info("a").finished, store.info("a").summary) == (True, {"by": "one"})
 
 
-async def test_rows_are_read_in_part_as_somebody_wants_them(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_rows_are_read_in_part_as_somebody_wants_them(store: Store, make) -> None:
     make.begin(store, "r1")
     await write(store, "r1", [make.full_row(0, "half \ud83d"), make.small_row(1)])
     rows = store.load("r1").rows

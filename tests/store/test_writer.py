@@ -33,9 +33,7 @@ async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: Simple
         assert list(store.done("r1")) == [0]
 
 
-async def test_a_run_that_another_program_deletes_is_reported(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_a_run_that_another_program_deletes_is_reported(store: Store, make) -> None:
     make.begin(store, "r1")
     writer = await store.open_writer("r1").__aenter__()
     query(store, "DELETE FROM runs")
@@ -67,9 +65,7 @@ async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleName
     assert len(store.done("r1")) == 250
 
 
-async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(store: Store, make) -> None:
     make.begin(store, "r1")
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
         async with store.open_writer("r1") as writer:
@@ -78,9 +74,7 @@ async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(
     assert list(store.done("r1")) == [0]
 
 
-async def test_big_rows_are_written_few_at_a_time(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_big_rows_are_written_few_at_a_time(store: Store, make, monkeypatch) -> None:
     sizes = []
     monkeypatch.setattr("ragstone.store.writer.write", lambda *each: sizes.append(len(each[-1])))
     make.begin(store, "r1")
