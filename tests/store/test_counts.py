@@ -50,11 +50,8 @@ def test_damaged_counts_are_none(stored: bytes) -> None:
 
 
 async def test_the_summary_of_a_finished_run_reads_no_rows(store: Store, make, monkeypatch) -> None:
-    make.begin(store, "r1")
     rows = [make.full_row(0), make.small_row(1), make.small_row(2)]
-    async with store.open_writer("r1") as writer:
-        for row in rows:
-            await writer.put(row)
+    await make.put(store, *rows)
     counted = shown(store.load("r1"))
     store.finish("r1", extras={}, counts=RunSummaryBuilder.of(rows, METRICS))
 

@@ -24,10 +24,7 @@ from ragstone.store.runs import summarize
 
 @pytest.fixture
 async def finished(store: Store, make: SimpleNamespace) -> Store:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(3):
-            await writer.put(make.full_row(place, "It is ü."))
+    await make.put(store, *(make.full_row(place, "It is ü.") for place in range(3)))
     store.finish("r1", extras={}, summary={"metrics": {}})
     make.begin(store, "whole", minutes=1)
     return store
@@ -101,9 +98,7 @@ async def test_changed_settings_are_noticed(what: str, finished: Store, tmp_path
 async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: SimpleNamespace) -> None:
     path = tmp_path / "runs.db"
     with Store.open(path) as store:
-        make.begin(store, "r1")
-        async with store.open_writer("r1") as writer:
-            await writer.put(make.full_row(0, "It is so: marked."))
+        await make.put(store, make.full_row(0, "It is so: marked."))
         store.finish("r1", extras={})
     content = path.read_bytes()
     places = [at for at in range(len(content)) if content.startswith(b"marked.", at)]
@@ -122,9 +117,7 @@ async def test_changes_by_ragstone_are_no_damage(finished: Store, make, tmp_path
     tag(finished, "whole", "mine")
     read(finished, tmp_path)
     resume(finished, make.manifest("r1"))
-    async with finished.open_writer("r1") as writer:
-        await writer.put(make.small_row(1))
-        await writer.put(make.small_row(3))
+    await make.put(finished, make.small_row(1), make.small_row(3))
     assert len(list(finished.load("r1").rows)) == 4
     finished.finish("r1", extras={}, partial=True)
     read(finished, tmp_path)
@@ -190,9 +183,7 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(store, make, tmp
         event.listen(other._engine, "before_cursor_execute", delete_run)
         while count >= at:
             at, count, run = at + 1, 0, f"r{at}"
-            make.begin(store, run)
-            async with store.open_writer(run) as writer:
-                await writer.put(make.small_row(0))
+            await make.put(store, make.small_row(0), run_id=run)
             store.finish(run, extras={})
             try:
                 for info in other.runs():

@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import Connection, select
 from tests.cases import each_case
-from tests.store.conftest import query
+from tests.store.conftest import LABEL, query
 from tests.store.test_runs import ranked
 
 from ragstone.results import ranking_run as ranked_values
@@ -26,28 +25,14 @@ from ragstone.store.database import LABELS, RUNS, TEXTS
 from ragstone.store.reader import seal
 from ragstone.store.runs import check_export
 from ragstone.store.writer import pack
-from ragstone.types.label import HumanLabel
 
 FINISHED = {"extras": {"hit@5": {"Hits": 2}}, "summary": {"a": 1}}
-LABEL = HumanLabel(
-    run="r1",
-    position=1,
-    sample_id="q1",
-    metric="faithfulness",
-    claim=0,
-    value=True,
-    annotator="ana",
-    at=datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC),
-    blind=True,
-)
 
 
 @pytest.fixture
 async def filled(store: Store, make: SimpleNamespace) -> Store:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place, text in enumerate(["a\0", "half \ud83d", "😀 \n"]):
-            await writer.put(make.full_row(place, text))
+    texts = ["a\0", "half \ud83d", "😀 \n"]
+    await make.put(store, *(make.full_row(place, text) for place, text in enumerate(texts)))
     store.finish("r1", **FINISHED)
     tag(store, "r1", "mine")
     store.add_labels("r1", [LABEL, replace(LABEL, claim=None)])
@@ -343,7 +328,7 @@ with Store.open(sys.argv[1]) as store:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_what_a_killed_import_left_is_no_run_and_is_cleared(store, place, make, tmp_path) -> None:
-    asyncio.run(fill(store, make))
+    asyncio.run(make.put(store, *map(make.small_row, range(450))))
     path = tmp_path / "run.db"
     export(store, "r1", path)
     delete(store, "r1")
@@ -367,13 +352,6 @@ def test_what_a_killed_import_left_is_no_run_and_is_cleared(store, place, make, 
         time.sleep(0.1)
     assert [(info.id, info.rows) for info in store.runs()] == [("r1", 450)]
     assert rows(store) == 450
-
-
-async def fill(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for number in range(450):
-            await writer.put(make.small_row(number))
 
 
 def rows(store: Store) -> int:

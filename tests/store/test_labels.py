@@ -1,11 +1,11 @@
 """Labels belong to a run: they are stored, replaced, deleted, exported and imported with it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from tests.store.conftest import query
+from tests.store.conftest import LABEL, query
 
 from ragstone.store import (
     DamagedRunError,
@@ -14,30 +14,15 @@ from ragstone.store import (
     delete,
     prune,
 )
-from ragstone.types.label import HumanLabel
 
-AT = datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC)
-SUPPORTED = HumanLabel(
-    run="r1",
-    position=1,
-    sample_id="q1",
-    metric="faithfulness",
-    claim=0,
-    value=True,
-    annotator="ana",
-    at=AT,
-    blind=True,
-)
+SUPPORTED, AT = LABEL, LABEL.at
 WHOLE = replace(SUPPORTED, claim=None, value=None, blind=False, annotator="Zoë")
 OTHER = replace(SUPPORTED, position=2, sample_id="q2", claim=3, value=False)
 
 
 @pytest.fixture
 async def labelled(store: Store, make: SimpleNamespace) -> Store:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(3):
-            await writer.put(make.small_row(place))
+    await make.put(store, *map(make.small_row, range(3)))
     store.finish("r1", extras={})
     store.add_labels("r1", [OTHER, SUPPORTED, WHOLE])
     return store
@@ -58,11 +43,8 @@ def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -
 
 
 async def test_labels_are_deleted_when_what_they_judge_changes(store: Store, make) -> None:
-    make.begin(store, "r1")
     rows = [make.full_row(place) for place in range(4)]
-    async with store.open_writer("r1") as writer:
-        for row in rows:
-            await writer.put(row)
+    await make.put(store, *rows)
     claims = [replace(SUPPORTED, position=place, sample_id=f"q{place}") for place in range(4)]
     whole = [replace(each, claim=None) for each in claims]
     store.add_labels("r1", [*claims, *whole])
@@ -70,10 +52,9 @@ async def test_labels_are_deleted_when_what_they_judge_changes(store: Store, mak
     (claim,) = faithful.claims
     moved = faithful.model_copy(update={"claims": (claim.model_copy(update={"text": "Other."}),)})
     spoken = rows[2].sample.model_copy(update={"response": "It lasts 30 hours."})
-    async with store.open_writer("r1") as writer:
-        await writer.put(replace(rows[0], notes=("again",)))
-        await writer.put(replace(rows[1], scores={**rows[1].scores, "faithfulness": moved}))
-        await writer.put(replace(rows[2], sample=spoken))
+    first, second = (replace(rows[0], notes=("again",)), replace(rows[2], sample=spoken))
+    scores = {**rows[1].scores, "faithfulness": moved}
+    await make.put(store, first, replace(rows[1], scores=scores), second)
     assert store.labels("r1") == [whole[0], claims[0], whole[1], whole[3], claims[3]]
 
 

@@ -13,9 +13,7 @@ async def beside(tmp_path: Path, make: SimpleNamespace) -> Path:
     """The file that locks the first run of a store."""
     place = tmp_path / "runs.db"
     with Store.open(place) as store:
-        make.begin(store, "r1")
-        async with store.open_writer("r1") as writer:
-            await writer.put(make.full_row(0))
+        await make.put(store, make.full_row(0))
     return Path(f"{place}.run-1.lock")
 
 

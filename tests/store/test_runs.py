@@ -266,10 +266,7 @@ def test_a_damaged_block_is_told(store: Store) -> None:
 async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     assert summarize(store, store.info("r1")).summary == {"metrics": {}}
-    async with store.open_writer("r1") as writer:
-        for place in range(10):
-            hit = float(place % 2)
-            await writer.put(make.small_row(place, hit))
+    await make.put(store, *(make.small_row(place, float(place % 2)) for place in range(10)))
     info = summarize(store, store.info("r1"))
     assert info.summary == {
         "metrics": {

@@ -10,16 +10,9 @@ from ragstone.store import RunLockedError, Store, StoreError, tag
 from ragstone.store.reader import StoredRows
 
 
-async def write(store: Store, run_id: str, rows: list[object]) -> None:
-    async with store.open_writer(run_id) as writer:
-        for row in rows:
-            await writer.put(row)
-
-
 async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
     rows = [make.full_row(place, text) for place, text in enumerate(["a\0", "half \ud83d", "😀"])]
-    await write(store, "r1", rows[::-1])
+    await make.put(store, *rows[::-1])
     unfinished = store.load("r1")
     assert (unfinished.partial, unfinished.stopped) == (True, None)
     store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="100 calls", summary={"a": [1]})
@@ -32,9 +25,8 @@ async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -
 
 
 async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
     rows = [make.small_row(place) for place in range(250) if place != 5]
-    await write(store, "r1", rows)
+    await make.put(store, *rows)
     found = store.load("r1").rows
     assert len(found) == 249
     assert list(found) == list(found) == rows
@@ -52,15 +44,14 @@ async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace)
 async def test_what_is_done_is_told_by_place(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     assert list(store.done("r1")) == []
-    await write(store, "r1", [make.small_row(place) for place in (0, 1, 2, 6, 8)])
+    await make.put(store, *[make.small_row(place) for place in (0, 1, 2, 6, 8)])
     assert list(store.done("r1")) == [0, 1, 2, 6, 8]
     assert list(store.done("r1", retry_failed=True)) == [1, 2, 8]
 
 
 async def test_scores_and_usage_can_be_read_with_sql(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
     rows = [make.small_row(0, 0.5), make.full_row(1, hit=0.25)]
-    await write(store, "r1", rows)
+    await make.put(store, *rows)
     scores = query(store, "SELECT metric, place, state, value FROM scores ORDER BY metric, place")
     assert scores == [
         ("faithfulness", 0, "failed", None),
@@ -76,7 +67,7 @@ async def test_scores_and_usage_can_be_read_with_sql(store: Store, make: SimpleN
 async def test_runs_are_listed_newest_first(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "old")
     make.begin(store, "new", minutes=5)
-    await write(store, "old", [make.small_row(0)])
+    await make.put(store, *[make.small_row(0)], run_id="old")
     store.finish("old", extras={}, summary={"metrics": {}})
     tag(store, "old", "baseline")
     new, old = store.runs()
@@ -93,8 +84,7 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
     make.begin(store, "other", minutes=2, fingerprint="g")
     assert store.unfinished("f") is None, "a run without rows could not start"
     for run_id in ("a", "b"):
-        async with store.open_writer(run_id) as writer:
-            await writer.put(make.full_row(0))
+        await make.put(store, make.full_row(0), run_id=run_id)
     assert store.unfinished("f") == "b"
     store.finish("b", extras={}, partial=True, stopped="10 calls")
     assert (store.unfinished("f"), store.info("b").stopped) == ("b", "10 calls")
@@ -103,9 +93,7 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
 
 
 async def test_a_run_that_is_worked_on_is_nobody_elses(store: Store, place: str, make) -> None:
-    make.begin(store, "a")
-    async with store.open_writer("a") as writer:
-        await writer.put(make.full_row(0))
+    await make.put(store, make.full_row(0), run_id="a")
     async with store.open_writer("a"):
         assert store.unfinished("f") is None
         with Store.open(place) as other:
@@ -136,8 +124,7 @@ async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: Simple
 
 
 async def test_rows_are_read_in_part_as_somebody_wants_them(store: Store, make) -> None:
-    make.begin(store, "r1")
-    await write(store, "r1", [make.full_row(0, "half \ud83d"), make.small_row(1)])
+    await make.put(store, *[make.full_row(0, "half \ud83d"), make.small_row(1)])
     rows = store.load("r1").rows
     assert isinstance(rows, StoredRows)
     read = list(rows.read_as(TypeAdapter(dict[str, object])))

@@ -12,12 +12,8 @@ from ragstone.store import database as engines
 
 
 async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for hit in (0.0, 0.25, 0.5):
-            await writer.put(make.small_row(1, hit))
-    async with store.open_writer("r1") as writer:
-        await writer.put(make.small_row(1, 0.75))
+    await make.put(store, *(make.small_row(1, hit) for hit in (0.0, 0.25, 0.5)))
+    await make.put(store, make.small_row(1, 0.75))
     assert [row.scores["hit@5"].value for row in store.load("r1").rows] == [0.75]
     assert query(store, "SELECT value FROM scores WHERE metric = 'hit@5'") == [(0.75,)]
 
@@ -77,10 +73,7 @@ async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(store: Stor
 async def test_big_rows_are_written_few_at_a_time(store: Store, make, monkeypatch) -> None:
     sizes = []
     monkeypatch.setattr("ragstone.store.writer.write", lambda *each: sizes.append(len(each[-1])))
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(8):
-            await writer.put(make.full_row(place, "x" * 300_000))
+    await make.put(store, *(make.full_row(place, "x" * 300_000) for place in range(8)))
     assert sum(sizes) == 8
     assert max(sizes) < 3
 
