@@ -6,7 +6,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -287,68 +288,45 @@ def rows_of(number: int) -> list[dict[str, object]]:
     return [{**ANSWERED, "response": f"It charges in {place} minutes."} for place in range(number)]
 
 
+def failing(when: Callable[[int], object], failure: Failure = DOWN) -> ScriptedJudge:
+    """A judge that fails to give claims at the questions with these numbers."""
+    numbers = count(1)
+
+    def claims(question: ExtractClaims) -> object:
+        return failure if when(next(numbers)) else [{"text": "c"}]
+
+    return ScriptedJudge({**scripted().answers, "extract_claims": claims})
+
+
 def test_rows_that_fail_in_a_row_stop_the_run(tmp_path: Path) -> None:
-    store = tmp_path / "runs.db"
-    options = {"metrics": ["hit", "faithfulness"], "store": store, "concurrency": 2}
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    run = evaluate(rows_of(60), judge=down, **options)
+    options = {"metrics": ["hit", "faithfulness"], "store": tmp_path / "runs.db", "concurrency": 2}
+    run = evaluate(rows_of(60), judge=failing(bool), **options)
     assert run.partial
     assert run.stopped == (
         "20 consecutive rows failed (unreachable): POST http://judge answered 500"
     )
     assert 20 <= len(run.rows) < 30, "what was done is stored"
-    up = ScriptedJudge(scripted().answers, name=down.name)
-    resumed = evaluate(rows_of(60), judge=up, retry_failed=True, **options)
+    resumed = evaluate(rows_of(60), judge=scripted(), retry_failed=True, **options)
     assert resumed.manifest.run_id == run.manifest.run_id
     assert resumed.summary()["faithfulness"].scored == 60
     assert resumed.stopped is None
 
 
 def test_only_failures_without_end_stop_the_run() -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return [{"text": "c"}] if len(asked) % 20 == 0 else DOWN
-
     options = {"metrics": "faithfulness", "concurrency": 1}
-    sometimes = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    assert not evaluate(rows_of(100), judge=sometimes, **options).partial
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    accepted = evaluate(rows_of(100), judge=down, max_failure_rate=1.0, **options)
+    assert not evaluate(rows_of(100), judge=failing(lambda n: n % 20), **options).partial
+    accepted = evaluate(rows_of(100), judge=failing(bool), max_failure_rate=1.0, **options)
     assert not accepted.partial, "a failure rate of 100% accepts them"
     assert accepted.summary()["faithfulness"].failed == 100
-    more = evaluate(rows_of(100), judge=down, metrics="faithfulness", concurrency=30)
+    more = evaluate(rows_of(100), judge=failing(bool), metrics="faithfulness", concurrency=30)
     assert "60 consecutive rows failed" in (more.stopped or "")
 
 
-def test_fail_fast_stops_at_failed_scores_only(tmp_path: Path) -> None:
-    def claims(question: ExtractClaims) -> object:
-        return DOWN if " 0 " in question.response else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    options = {"metrics": "faithfulness", "concurrency": 8, "store": tmp_path / "runs.db"}
-    run = evaluate(rows_of(100), judge=judge, fail_fast=True, **options)
-    assert (run.stopped or "").startswith("faithfulness failed for sample")
-    assert len(run.rows) >= 8, "the seven that finished meanwhile are not lost"
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": []})
-    rows = [{**ANSWERED, "response": ""} for _ in range(30)]
-    assert not evaluate(rows, metrics="faithfulness", judge=judge, fail_fast=True).partial
-    path = collected(tmp_path, "oxo")  # the data records a failure
-    run = evaluate(path, metrics="faithfulness", judge="offline", fail_fast=True)
-    assert (run.stopped, len(run.rows)) == (None, 3)
-
-
 def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return DOWN if len(asked) == 3 else [{"text": "c"}]
-
-    options = {"metrics": "faithfulness", "concurrency": 1, "store": tmp_path / "runs.db"}
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    run = evaluate(rows_of(50), judge=judge, fail_fast=True, max_failure_rate=1.0, **options)
+    options = {"metrics": "faithfulness", "fail_fast": True}
+    stored = {**options, "concurrency": 1, "store": tmp_path / "runs.db"}
+    judge = failing(lambda n: n == 3)
+    run = evaluate(rows_of(50), judge=judge, max_failure_rate=1.0, **stored)
     assert run.partial
     third = run.rows[2].sample.id
     assert run.stopped == (
@@ -356,9 +334,17 @@ def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
         "(fail_fast)"
     )
     assert len(run.rows) == 3, "what was done is stored"
-    resumed = evaluate(rows_of(50), judge=judge, fail_fast=True, **options)
+    resumed = evaluate(rows_of(50), judge=judge, **stored)
     assert resumed.manifest.run_id == run.manifest.run_id
     assert (len(resumed.rows), resumed.stopped) == (50, None)
+    stored["concurrency"] = 8
+    run = evaluate(rows_of(100), judge=failing(lambda n: n == 1), **stored)
+    assert len(run.rows) >= 8, "the seven that finished meanwhile are not lost"
+    rows = [{**ANSWERED, "response": ""} for _ in range(30)]  # without a score
+    assert not evaluate(rows, judge=scripted(), **options).partial
+    path = collected(tmp_path, "oxo")  # the data records a failure
+    run = evaluate(path, judge="offline", **options)
+    assert (run.stopped, len(run.rows)) == (None, 3)
 
 
 def test_a_target_whose_answers_cannot_be_used_stops_the_run() -> None:
@@ -406,12 +392,8 @@ def test_failures_that_the_data_records_do_not_stop_the_run(tmp_path: Path) -> N
     assert (run.stopped, run.partial) == (None, False)
     summary = run.summary()["faithfulness"]
     assert (summary.scored, summary.failed) == (25, 25)
-
-
-def test_failures_that_the_data_records_do_not_hide_a_judge_that_is_down(tmp_path: Path) -> None:
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    path = collected(tmp_path, "xo" * 50)
-    run = evaluate(path, metrics="faithfulness", judge=down, concurrency=1)
+    path = collected(tmp_path, "xo" * 50)  # nor do they hide a judge that is down
+    run = evaluate(path, metrics="faithfulness", judge=failing(bool), concurrency=1)
     assert (run.stopped or "").startswith("20 consecutive rows failed (unreachable): POST")
     assert run.summary()["faithfulness"].failed == len(run.rows) == 40
 
@@ -421,13 +403,7 @@ SERVICE = ("unreachable", "timeout", "rate_limited", "judge_error", "target_erro
 
 @each_case("cause", [each for each in Cause if each is not Cause.BUDGET])
 def test_only_causes_of_a_service_stop_the_run(cause: Cause) -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return Failure(cause, "no claims") if 5 < len(asked) <= 30 else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    judge = failing(lambda n: 5 < n <= 30, Failure(cause, "no claims"))
     run = evaluate(rows_of(60), judge=judge, metrics="faithfulness", concurrency=1)
     stopped = f"20 consecutive rows failed ({cause}): no claims" if cause in SERVICE else None
     assert run.stopped == stopped
@@ -435,14 +411,9 @@ def test_only_causes_of_a_service_stop_the_run(cause: Cause) -> None:
 
 
 def test_rows_that_fail_again_do_not_keep_a_resumed_run_from_the_others(tmp_path: Path) -> None:
-    def claims(question: ExtractClaims) -> object:
-        minutes = int(question.response.split()[3])
-        return DOWN if minutes < 30 else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    judge = failing(lambda n: n <= 30 or n > 100)  # the first 30 rows, and the first 20 again
     options = {"metrics": "faithfulness", "store": tmp_path / "runs.db", "concurrency": 1}
-    run = evaluate(rows_of(100), judge=judge, **options)
-    assert len(run.rows) == 20
+    assert len(evaluate(rows_of(100), judge=judge, **options).rows) == 20
     run = evaluate(rows_of(100), judge=judge, retry_failed=True, **options)
     assert [row.index for row in run.rows] == list(range(100)), "rows without a result come first"
     assert run.summary()["faithfulness"].scored == 70
