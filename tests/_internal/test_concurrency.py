@@ -286,13 +286,6 @@ async def test_what_arrives_together_is_run_together_sorted_by_length() -> None:
     assert get_ident() not in runs.threads
 
 
-async def test_no_run_is_of_more_than_the_size() -> None:
-    runs = Runs()
-    texts = ["x" * n for n in range(1, 11)]
-    assert await batches(runs).results(texts) == [text.upper() for text in texts]
-    assert [len(items) for items in runs.seen] == [4, 4, 2]
-
-
 async def test_what_arrives_during_a_run_is_the_next_one() -> None:
     hold = Event()
     runs = Runs(hold)
@@ -335,9 +328,13 @@ async def test_closing_lets_go_of_what_waits() -> None:
         await waiting
 
 
-async def test_without_a_length_items_stay_in_order_and_finishing_waits_for_all() -> None:
+async def test_no_run_is_of_more_than_the_size_and_finishing_waits_for_all() -> None:
     runs = Runs()
-    both = Batches[str, str](runs, size=2)
+    texts = ["x" * n for n in range(1, 11)]
+    assert await batches(runs).results(texts) == [text.upper() for text in texts]
+    assert [len(items) for items in runs.seen] == [4, 4, 2]
+    runs = Runs()
+    both = Batches[str, str](runs, size=2)  # without a length, items stay in order
     waiting = asyncio.create_task(both.results(["ccc", "a", "bb"]))
     await asyncio.sleep(0)
     await both.finish()

@@ -71,6 +71,17 @@ async def failure(call: Awaitable[object]) -> CallError:
     return caught.value
 
 
+async def outcomes(calls: list[Awaitable[object]]) -> list[object]:
+    return list(await asyncio.gather(*calls, return_exceptions=True))
+
+
+async def most(caller: RetryingCaller, calls: int, *said: object) -> int:
+    """Make so many calls at once, and tell how many were under way together."""
+    server = Server(*said, takes=0.005)
+    await outcomes([caller.make(server) for _ in range(calls)])
+    return server.most
+
+
 @each_case("fails", [0, 1, 5])
 async def test_what_may_pass_is_tried_again(fails: int) -> None:
     server = Server(*[down() for _ in range(fails)], "fine")
@@ -79,20 +90,15 @@ async def test_what_may_pass_is_tried_again(fails: int) -> None:
 
 
 async def test_after_the_last_try_the_error_says_how_many_there_were() -> None:
-    for retries, own, told in (
-        (0, None, "down"),
-        (4, None, "down (tried 5 times)"),
-        (4, 0, "down"),
-    ):
-        server = Server(down())
-        error = await failure(RetryingCaller(Limits(retries=retries)).make(server, retries=own))
-        tries = len(server.times)
-        assert (str(error), error.cause, error.tries) == (told, Cause.UNREACHABLE, tries)
-        assert tries == (own if own is not None else retries) + 1
+    for retries, own, tries in ((0, None, 1), (4, None, 5), (4, 0, 1)):
+        call = RetryingCaller(Limits(retries=retries)).make(server := Server(down()), retries=own)
+        error = await failure(call)
+        assert (error.cause, error.tries, len(server.times)) == (Cause.UNREACHABLE, tries, tries)
+        assert str(error) == ("down" if tries == 1 else "down (tried 5 times)")
 
 
 @each_case(
-    ("outcomes", "tries"),
+    ("replies", "tries"),
     [
         ([late(), "fine"], 2),
         ([late(), late(), "fine"], None),
@@ -100,15 +106,13 @@ async def test_after_the_last_try_the_error_says_how_many_there_were() -> None:
         ([down(), late(), down(), "fine"], 4),
     ],
 )
-async def test_a_call_that_was_late_twice_is_given_up(
-    outcomes: list[object], tries: int | None
-) -> None:
-    call = RetryingCaller(Limits(retries=9)).make(server := Server(*outcomes))
+async def test_a_call_that_was_late_twice_is_given_up(replies: list[object], tries: int) -> None:
+    call = RetryingCaller(Limits(retries=9)).make(server := Server(*replies))
     if tries:
         assert await call == CallResult("fine", tries)
     else:
         error = await failure(call)
-        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(outcomes) - 1)
+        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(replies) - 1)
         assert len(server.times) == error.tries
 
 
@@ -144,34 +148,13 @@ async def test_before_the_first_success_two_late_replies_in_all_are_enough() -> 
     assert await caller.make(Server(late(), "fine")) == CallResult("fine", 2)
 
 
-async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
-    caller = RetryingCaller(Limits(concurrency=1))
-    waiting = asyncio.create_task(caller.make(Server(down(), "fine")))
-    await asyncio.sleep(0.01)
-    async with asyncio.timeout(1):
-        await caller.make(Server("fine"))
-    waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
-
-
 async def test_until_one_call_succeeds_few_are_under_way() -> None:
     caller = RetryingCaller(Limits(concurrency=20, first=3, retries=1))
-    refused = Server(CallError(Cause.REJECTED, "no", status=400), takes=0.005)
-    broken = Server(down(), takes=0.005)
-    for server in (refused, broken):
-        await outcomes([caller.make(server) for _ in range(9)])
-        assert server.most == 3
-    fine = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(fine) for _ in range(9)))
-    assert fine.most >= 6  # all that waited for the first
-    again = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(again) for _ in range(30)))
-    assert again.most == 20
-    few = Server("fine", takes=0.005)
-    caller = RetryingCaller(Limits(concurrency=2, first=3))
-    await asyncio.gather(*(caller.make(few) for _ in range(9)))
-    assert few.most == 2
+    assert await most(caller, 9, CallError(Cause.REJECTED, "no", status=400)) == 3
+    assert await most(caller, 9, down()) == 3
+    assert await most(caller, 9, "fine") >= 6  # all that waited for the first
+    assert await most(caller, 30, "fine") == 20
+    assert await most(RetryingCaller(Limits(concurrency=2, first=3)), 9, "fine") == 2
 
 
 @each_case("error", [busy, late])
@@ -180,16 +163,11 @@ async def test_429_and_late_replies_halve_what_is_under_way_and_answers_widen_it
 ) -> None:
     caller = RetryingCaller(Limits(concurrency=8, retries=9))
     await caller.make(Server("fine"))
-    crowd = Server(*[error() for _ in range(8)], "fine", takes=0.005)
-    await asyncio.gather(*(caller.make(crowd) for _ in range(8)))
+    await most(caller, 8, *[error() for _ in range(8)], "fine")
     assert caller.slots.limit < 8
-    after = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(after) for _ in range(8)))
-    assert after.most < 8
-    await asyncio.gather(*(caller.make(Server("fine")) for _ in range(60)))
-    again = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(again) for _ in range(20)))
-    assert again.most == 8
+    assert await most(caller, 8, "fine") < 8
+    await most(caller, 60, "fine")
+    assert await most(caller, 20, "fine") == 8
 
 
 async def test_429_narrows_before_the_first_success_too_and_500_never() -> None:
@@ -218,7 +196,7 @@ async def test_a_retry_after_of_zero_does_not_shorten_the_wait(monkeypatch) -> N
 
 
 @each_case(
-    ("limits", "outcomes", "tokens", "gaps"),
+    ("limits", "replies", "tokens", "gaps"),
     [
         (Limits(rpm=60 / 0.03), ["fine"], [0] * 5, [0.03] * 4),
         (Limits(tpm=60_000), ["fine"], [20, 80, 40], [0.02, 0.08]),
@@ -227,16 +205,12 @@ async def test_a_retry_after_of_zero_does_not_shorten_the_wait(monkeypatch) -> N
     ],
 )
 async def test_starts_are_spaced_by_calls_and_tokens_a_minute(
-    limits: Limits, outcomes: list[object], tokens: list[int], gaps: list[float]
+    limits: Limits, replies: list[object], tokens: list[int], gaps: list[float]
 ) -> None:
-    caller, server = RetryingCaller(limits), Server(*outcomes)
+    caller, server = RetryingCaller(limits), Server(*replies)
     await asyncio.gather(*(caller.make(server, tokens=each) for each in tokens))
     for gap, least in zip(server.gaps, gaps, strict=True):
         assert gap >= least - 0.001
-
-
-async def outcomes(calls: list[Awaitable[object]]) -> list[object]:
-    return list(await asyncio.gather(*calls, return_exceptions=True))
 
 
 async def test_a_budget_counts_every_try() -> None:
@@ -281,16 +255,15 @@ async def test_a_call_that_is_cancelled_leaves_its_slot(when: str, monkeypatch) 
     caller = RetryingCaller(Limits(concurrency=1))
     holder = asyncio.create_task(caller.make(Server("fine", takes=0.05)))
     await asyncio.sleep(0.001)
-    call: Callable[[], Awaitable[object]] = Server(
-        down() if when == "between tries" else "fine", takes=10 if when == "under way" else 0
-    )
+    call = Server(down(), "fine") if when == "between tries" else Server("fine", takes=10)
     task = asyncio.create_task(caller.make(call))
     await asyncio.sleep(0.001 if when == "in line" else 0.08)
+    if when == "between tries":  # who waits for another try holds no slot
+        await asyncio.wait_for(caller.make(Server("fine")), 1)
     task.cancel()
     await asyncio.gather(task, holder, return_exceptions=True)
     assert task.cancelled()
-    async with asyncio.timeout(1):
-        await caller.make(Server("fine"))
+    await asyncio.wait_for(caller.make(Server("fine")), 1)
 
 
 def now() -> float:

@@ -56,41 +56,31 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-class Written(Model):
-    """Counts what it is sent."""
-
+class Silent(Model):
     name = "written:model"
     identity = "written"
 
-    def __init__(self) -> None:
-        self.characters = 0
-
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        self.characters += len(prompt.system + prompt.user)
-        return Completion("")
+        raise AssertionError(prompt)
 
 
-async def prompts_of(row: Mapping[str, object]) -> Written:
-    """Put the two questions of a row as a run does, its sentences being its claims."""
-    model = Written()
-    judge = LlmJudge(model)
-    response = str(row["response"])
-    contexts = row["contexts"]
+def characters_of(row: Mapping[str, object]) -> int:
+    """Return the length of a run's two questions of a row, its sentences being its claims."""
+    judge = LlmJudge(Silent())
+    response, contexts = str(row["response"]), row["contexts"]
     assert isinstance(contexts, list)
     claims = tuple(f"{text.rstrip('.')}." for text in response.split(". "))
     extract = ExtractClaims(query=str(row["query"]), response=response)
     verify = VerifyClaims(claims=claims, contexts=tuple(contexts))
-    for prompt in (judge.prompt(extract), judge.prompt(verify)):
-        await model.complete(prompt)
-    return model
+    prompts = [judge.prompt(extract), judge.prompt(verify)]
+    return sum(len(prompt.system + prompt.user) for prompt in prompts)
 
 
 async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     """Also within a running loop."""
     found = estimated()
     assert (found.rows, found.calls) == (4, (8, 8))
-    real = [await prompts_of(row) for row in ROWS]
-    tokens = sum(model.characters for model in real) / 4
+    tokens = sum(map(characters_of, ROWS)) / 4
     least, most = found.prompt_tokens
     assert least == pytest.approx(tokens, rel=0.15)
     assert least <= most <= 1.3 * least
@@ -98,6 +88,10 @@ async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     assert 0 < found.completion_tokens[0] < found.completion_tokens[1]
     assert found.notes == ("cached replies are not requested again",)
     assert estimated(cache=False).notes == ()
+    found = estimated(judge="offline")
+    assert (found.rows, found.calls) == (4, (0, 0))
+    assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
+    assert (found.cost_usd, found.notes) == ((0, 0), ())
 
 
 @each_case(
@@ -154,13 +148,6 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     assert found.prompt_tokens[0] / 3 > 4 * 100
     each = estimated(rows, target=f"{target.removesuffix('.py')}:answer", verify="each")
     assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
-
-
-def test_the_offline_judge_takes_nothing() -> None:
-    found = estimated(judge="offline")
-    assert (found.rows, found.calls) == (4, (0, 0))
-    assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
-    assert (found.cost_usd, found.notes) == ((0, 0), ())
 
 
 def test_a_cost_is_told_where_a_price_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,36 +180,22 @@ def test_rows_that_the_budget_cut_short_are_done_again(store: Store) -> None:
 
 
 def test_a_run_that_goes_on_is_unfinished_until_it_ends(store: Store) -> None:
-    run_id = ran(store, judge=judge(broken=True)).manifest
+    run_id = ran(store, judge=judge(broken=True)).manifest.run_id
+    options = {"resume": run_id, "retry_failed": True}
+    verdicts = Failure(Cause.BUDGET, "over")
+    spent = ScriptedJudge({**judge().answers, "verify_claims": verdicts}, name=judge().name)
+    assert ran(store, judge=spent, **options).summary()["faithfulness"].n == 12
+    assert store.load(run_id).extras["hit@1"]["Hits"] == 6
+    marks = {"faithfulness": 0.2}
     with pytest.raises(StopError):
-        ran(
-            store,
-            resume=run_id.run_id,
-            retry_failed=True,
-            concurrency=1,
-            on_row=stop,
-            fail_under={"faithfulness": 0.2},
-        )
+        ran(store, concurrency=1, on_row=stop, fail_under=marks, **options)
     (info,) = store.runs()
     assert (info.finished, info.summary) == (False, None)
     assert [gate.threshold for gate in info.manifest.plan.gates] == [0.2]
+    assert store.load(run_id).summary()["faithfulness"].n == 12
     run = ran(store, retry_failed=True)
-    assert run.manifest.run_id == info.id
+    assert run.manifest.run_id == run_id
     assert run.summary()["faithfulness"].scored == 12
-
-
-def test_a_run_stopped_while_it_is_done_again_comes_to_all_that_is_stored(store: Store) -> None:
-    run_id = ran(store, judge=judge(broken=True)).manifest
-    spent = ScriptedJudge(
-        {**judge().answers, "verify_claims": Failure(Cause.BUDGET, "over")}, name=judge().name
-    )
-    again = ran(store, judge=spent, resume=run_id.run_id, retry_failed=True)
-    assert again.summary()["faithfulness"].n == 12
-    assert store.load(run_id.run_id).extras["hit@1"]["Hits"] == 6
-    with pytest.raises(StopError):
-        ran(store, on_row=stop)
-    stored = store.load(run_id.run_id)
-    assert stored.summary()["faithfulness"].n == 12
 
 
 def stop(row: Row, total: int) -> None:

@@ -94,22 +94,6 @@ class Crashes(Metric):
         raise ZeroDivisionError("a bug", sample, ask)
 
 
-class PickyJudge(Judge):
-    """Refuses whatever names a word, and passes all else on."""
-
-    name = "picky"
-
-    def __init__(self, judge: Judge, word: str) -> None:
-        self.judge, self.word = judge, word
-
-    async def answer(self, question: Question[T]) -> Reply[T]:
-        if self.word in question.model_dump_json():
-            return await ScriptedJudge(
-                {question.kind: Failure(Cause.REFUSAL, f"not {self.word}")}
-            ).answer(question)
-        return await self.judge.answer(question)
-
-
 async def test_every_row_gets_every_score_in_the_order_of_the_metrics() -> None:
     rows = await scored([row(i) for i in range(20)], [FAITHFULNESS, HIT, RECALL])
     assert [result.index for result in rows] == list(range(20))
@@ -120,11 +104,14 @@ async def test_every_row_gets_every_score_in_the_order_of_the_metrics() -> None:
 
 
 async def test_a_failure_of_the_judge_is_a_failed_score_of_that_row_and_metric_only() -> None:
-    judge = PickyJudge(JUDGE, "bomb")
+    def claims(question: ExtractClaims) -> object:
+        return Failure(Cause.REFUSAL, "no") if "bomb" in question.response else [CLAIM]
+
+    judge = ScriptedJudge({**JUDGE.answers, "extract_claims": claims})
     rows = [row(0), row(1, response="How to make a bomb."), row(2)]
     first, second, third = await scored(rows, [HIT, FAITHFULNESS], judge)
     failed = second.scores["faithfulness"]
-    assert (failed.state, failed.cause, failed.reason) == ("failed", "refusal", "not bomb")
+    assert (failed.state, failed.cause, failed.reason) == ("failed", "refusal", "no")
     assert second.scores["hit@2"].value == 1
     assert [r.scores["faithfulness"].value for r in (first, third)] == [1, 1]
 
