@@ -66,7 +66,7 @@ def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told:
     ("text", "told"),
     [
         *((text, "invalid YAML") for text in ("a: 'x", "a: 1\nb: [", "a: b: c", "\t- x")),
-        *((text, "invalid YAML") for text in ("a: 1\n---\nb: 2", "[" * 5000, "a: \x00")),
+        *((text, "invalid YAML") for text in ("a: 1\n---\nb: 2", "[" * 2000, "a: \x00")),
         ("- a", "no `key: value` lines"),
         ("a", "no `key: value` lines"),
     ],
@@ -94,15 +94,10 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(file: Path) -> None:
         read_yaml_values(file)
 
 
-def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY", "sk-${B_KEY}-1")
-    assert expand_variables("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == (
-        "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
-    )
-
-
 def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(monkeypatch) -> None:
-    monkeypatch.setenv("A_KEY", "sk-1")
+    monkeypatch.setenv("A_KEY", "sk-${B_KEY}-1")
+    filled = "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
+    assert expand_variables("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == filled
     monkeypatch.delenv("NOT_SET", raising=False)
     with pytest.raises(ValueError) as raised:
         expand_variables("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")

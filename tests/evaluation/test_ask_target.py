@@ -1,12 +1,11 @@
 import re
-import socket
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import Cause, TargetError, UsageError
+from ragstone.errors import Cause, TargetError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.evaluation.scoring import DROPPED, add_answer, ask_target
 from ragstone.reports.terminal import next_step
@@ -142,10 +141,6 @@ async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
         assert summary.scored + summary.failed == 20
         assert set(summary.causes) == {"unreachable"}
     assert run.summary()["hit@5"].mean == 1.0
-    failed = [row for row in run.rows if row.failures]
-    for row in failed:
-        for failure in row.failures.values():
-            assert "\n" not in failure.message
     assert 0 < health(run)["error_rate"] < 1
 
 
@@ -204,13 +199,6 @@ async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:
     assert run.summary()["hit@5"].failed == 0
 
 
-async def test_a_rejected_key_stops_the_run(faulty, behave) -> None:
-    faulty.script(CHAT, behave.reply(status=401))
-    faulty.script(SEARCH, behave.reply(status=401))
-    with pytest.raises(UsageError, match="returned 401 Unauthorized"):
-        await evaluated(faulty.url, 50, concurrency=2)
-
-
 async def test_a_request_refused_later_fails_its_row_and_loses_no_other(faulty, behave) -> None:
     faulty.script(CHAT, behave.good(), behave.reply(status=403), behave.good())
     run = await evaluated(faulty.url, 6, concurrency=1)
@@ -230,16 +218,6 @@ async def test_the_plan_reaches_the_target(faulty, behave) -> None:
     assert (first.json["top_k"], first.json["score_threshold"]) == (7, 0.7)
     assert second.at - begun >= 0.1
     assert sorted(len(row.failures) for row in made) == [0, 1]
-
-
-async def test_a_run_s_record_holds_no_key(faulty) -> None:
-    run = await evaluated(f"{faulty.url}?key=abc-def".replace("//", "//user:pass-word@"), 1)
-    assert faulty.called(SEARCH)[0].raw_path.endswith("?key=abc-def")
-    assert run.summary()["hit@5"].mean == 1.0
-    record = f"{run.to_dict()} {run.manifest.model_dump_json()} {run.rows}"
-    assert "abc-def" not in record
-    assert "pass-word" not in record
-    assert run.manifest.plan.target == faulty.url
 
 
 async def test_a_users_target_is_read_at_the_door() -> None:
@@ -269,12 +247,9 @@ def described(folder: Path, url: str, body: str) -> str:
 
 
 def test_a_target_without_health_that_is_down_is_an_error_and_stores_nothing(tmp_path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nothing listens
-        port = taken.getsockname()[1]
-        target = described(tmp_path, f"http://127.0.0.1:{port}", "{query: '{query}'}")
-        with pytest.raises(TargetError, match=f"cannot connect to http://127.0.0.1:{port}\nStart"):
-            evaluate(data(3), target=target, metrics="faithfulness", store=tmp_path / "runs.db")
+    target = described(tmp_path, "http://127.0.0.1:1", "{query: '{query}'}")  # nothing listens
+    with pytest.raises(TargetError, match=r"cannot connect to http://127\.0\.0\.1:1\nStart"):
+        evaluate(data(3), target=target, metrics="faithfulness", store=tmp_path / "runs.db")
     with Store.open(tmp_path / "runs.db") as store:
         assert store.runs() == []
 

@@ -105,11 +105,16 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
     assert {(each.annotator, each.blind) for each in labels} == {("ana", False)}
 
 
-def test_numbers_distinguish_claims_with_the_same_text(read: Read) -> None:
+def test_numbers_are_found_as_they_are(read: Read) -> None:
     rows = [row(0, "q1", ["It lasts.", "It weighs 5 g.", "It lasts."])]
     text = "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
     labels = read("a.csv", text, rows)
     assert short(labels) == [("q1", 2, False), ("q1", 0, True), ("q1", 1, None)]
+    rows = [row(place, name) for place, name in enumerate(["2", "2.0", "007"])]
+    lines = "\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"'))
+    assert [label.position for label in read("a.jsonl", lines, rows)] == [1, 0, 2]
+    with pytest.raises(InputError, match="column id: the run has no row '7'"):
+        read("a.jsonl", '{"id": 7, "human": 1}', rows)
 
 
 @each_case("text", [False, True])
@@ -124,14 +129,6 @@ def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
         assert short(read("a.jsonl", lines)) == expected
         lines = "".join(",".join(map(str, row.values())) + "\n" for row in cells)
         assert short(read("a.csv", f"{key},claim,human\n{lines}")) == expected
-
-
-def test_ids_that_look_like_numbers_are_found_as_they_are(read: Read) -> None:
-    rows = [row(place, name) for place, name in enumerate(["2", "2.0", "007"])]
-    lines = "\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"'))
-    assert [label.position for label in read("a.jsonl", lines, rows)] == [1, 0, 2]
-    with pytest.raises(InputError, match="column id: the run has no row '7'"):
-        read("a.jsonl", '{"id": 7, "human": 1}', rows)
 
 
 def test_a_file_without_claims_labels_responses(read: Read) -> None:

@@ -1,6 +1,6 @@
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -82,16 +82,6 @@ def test_a_stored_run_rescored_to_a_policy_equals_a_run_made_under_it(store: Sto
             assert again.extras == new.extras
 
 
-def test_several_policies_stand_side_by_side_and_the_other_metrics_once() -> None:
-    again = rescore(made(), policies=["strict", "deepeval"])
-    assert list(again.metrics) == [
-        *("faithfulness", "faithfulness:deepeval", "hit@1", "hallucination"),
-    ]
-    for policy in ("strict", "deepeval"):
-        name = str(get(f"faithfulness:{policy}"))
-        assert again.summary()[name] == made(policy).summary()[name]
-
-
 def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
     run = made()
     seen: list[tuple[int, int]] = []
@@ -148,13 +138,6 @@ def test_the_runs_gates_are_left_out_and_new_ones_are_named_in_full() -> None:
     assert (result.metric, result.passed) == ("faithfulness:ragas", False)
 
 
-def test_a_run_without_its_transcript_is_refused_but_for_metrics_that_ask_nobody(store) -> None:
-    run = store.load(made(store=store, transcript=False).manifest.run_id)
-    with pytest.raises(UsageError, match="stored without its transcript"):
-        rescore(run)
-    assert rescore(run, ["hit@2"]).summary()["hit@2"].mean == 1
-
-
 async def test_rows_are_scored_anew_each_time_a_few_at_once() -> None:
     """Also within a running loop, as in a notebook."""
 
@@ -194,15 +177,12 @@ def test_a_saved_run_is_one_of_its_own_and_can_be_rescored_back(store: Store) ->
 
 
 def test_a_run_that_could_not_be_saved_whole_leaves_nothing(store: Store) -> None:
-    class Breaks(Sequence[Row]):
-        __len__: Callable[..., int] = lambda _: 2
-        __getitem__ = None  # type: ignore[assignment]
-
+    class Breaks(list[Row]):
         def __iter__(self) -> Iterator[Row]:
-            yield run.rows[0]
+            yield from super().__iter__()
             raise StoreError("the disk is gone")
 
     run = made()
     with pytest.raises(StoreError, match="the disk is gone"):
-        save(Run(run.manifest, run.metrics, Breaks()), store)
+        save(Run(run.manifest, run.metrics, Breaks(run.rows)), store)
     assert store.runs() == []

@@ -59,7 +59,6 @@ async def scored(
 @dataclass(frozen=True)
 class Broken(RankingMetric):
     name: ClassVar[str] = "broken"
-    label: ClassVar[str] = "Broken"
 
     def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
         del relevance
@@ -71,7 +70,6 @@ class Unjudged(RankingMetric):
     """The number of documents, for which no relevance is needed."""
 
     name: ClassVar[str] = "unjudged"
-    label: ClassVar[str] = "Unjudged"
     needs: ClassVar[tuple[str, ...]] = ("ranking",)
 
     def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
@@ -87,10 +85,8 @@ def ours(cls: type[M]) -> M:
 @dataclass(frozen=True)
 class Crashes(Metric):
     name: ClassVar[str] = "crashes"
-    label: ClassVar[str] = "Crashes"
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        await asyncio.sleep(0)
         raise ZeroDivisionError("a bug", sample, ask)
 
 

@@ -247,8 +247,7 @@ def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:
 def test_any_executor_finds_what_one_process_finds() -> None:
     alone = evaluate(samples(), metrics=METRICS, k=2)
     threads = ThreadPoolExecutor(3)
-    processes = ProcessPoolExecutor(2, get_context("spawn"))
-    for executor in (threads, processes):
+    for executor in (threads, ProcessPoolExecutor(2, get_context("spawn"))):
         with executor:
             run = evaluate(samples(), metrics=METRICS, k=2, workers=3, executor=executor)
         assert bare(run) == bare(alone)

@@ -162,9 +162,9 @@ def test_a_ranking_deleted_while_it_is_read_is_not_damaged(store: Store, monkeyp
     save_ranking(store, ranked())
     run = store.load("r1")
     delete(store, "r1")
-    for read in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
+    for look in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
         with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
-            read(run.rows)
+            look(run.rows)
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from ragstone.store import (
     Store,
     StoreError,
     delete,
-    prune,
 )
 
 SUPPORTED, AT = LABEL, LABEL.at
@@ -74,10 +73,6 @@ def test_a_changed_label_is_noticed(labelled: Store) -> None:
         labelled.labels("r1")
 
 
-@pytest.mark.parametrize("by", ["delete", "prune"])
-def test_labels_are_deleted_with_the_run(labelled: Store, by: str) -> None:
-    if by == "delete":
-        delete(labelled, "r1")
-    else:
-        assert prune(labelled, before=AT) == ["r1"]
+def test_labels_are_deleted_with_the_run(labelled: Store) -> None:
+    delete(labelled, "r1")
     assert query(labelled, "SELECT count(*) FROM labels") == [(0,)]

@@ -98,16 +98,6 @@ async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNam
             pass
 
 
-def test_old_runs_are_pruned_but_for_tagged_ones(shelf: Store) -> None:
-    assert prune(shelf, before=datetime(2026, 1, 1, tzinfo=UTC)) == []
-    later = datetime(2026, 3, 1, 12, 31, 30, tzinfo=UTC).astimezone()
-    with shelf.lock("20260301-b2"):  # a run that is taken meanwhile does not end the pruning
-        assert prune(shelf, before=later + timedelta(days=1)) == ["20260302-c3"]
-    assert [info.id for info in shelf.runs()] == ["20260301-b2", "20260301-a1"]
-    assert prune(shelf, before=later) == ["20260301-b2"]
-    assert [info.id for info in shelf.runs()] == ["20260301-a1"]
-
-
 def test_a_clock_that_was_set_back_changes_neither_last_nor_what_is_pruned(
     store: Store, make: SimpleNamespace, tmp_path: Path
 ) -> None:

@@ -2,12 +2,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from pydantic import TypeAdapter
 from tests.store.conftest import query
 
 from ragstone.errors import UsageError
 from ragstone.store import RunLockedError, Store, StoreError, tag
-from ragstone.store.reader import StoredRows
 
 
 async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -> None:
@@ -121,16 +119,6 @@ async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: Simple
     store.finish("a", extras={}, summary={"by": "one"})
     store.finish("a", extras={}, partial=True, summary={"by": "another"})
     assert (store.info("a").finished, store.info("a").summary) == (True, {"by": "one"})
-
-
-async def test_rows_are_read_in_part_as_somebody_wants_them(store: Store, make) -> None:
-    await make.put(store, *[make.full_row(0, "half \ud83d"), make.small_row(1)])
-    rows = store.load("r1").rows
-    assert isinstance(rows, StoredRows)
-    read = list(rows.read_as(TypeAdapter(dict[str, object])))
-    assert [each["index"] for each in read] == [0, 1]
-    with pytest.raises(StoreError, match="row 0 of run r1 cannot be read"):
-        next(rows.read_as(TypeAdapter(int)))
 
 
 def test_a_store_that_nobody_holds_any_more_has_no_connections(server: SimpleNamespace) -> None:
