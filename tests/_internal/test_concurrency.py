@@ -206,11 +206,6 @@ async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> No
     assert await in_thread(work) == (42, True)
 
 
-async def test_functions_that_block_do_not_block_one_another() -> None:
-    barrier = threading.Barrier(40, timeout=50)
-    await asyncio.gather(*(in_thread(barrier.wait) for _ in range(40)))
-
-
 @each_case(("error", "seen"), [(KeyError("x"), KeyError), (StopIteration("y"), RuntimeError)])
 async def test_what_a_function_raises_is_raised_where_it_is_awaited(
     error: Exception, seen: type[Exception]

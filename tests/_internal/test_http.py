@@ -148,14 +148,6 @@ async def test_what_is_optional_is_asked_for_once_and_not_counted(faulty, behave
     assert faulty.calls[0].headers["x-a"] == "b"
 
 
-async def test_what_is_optional_waits_for_a_slot_like_all_calls(faulty, behave) -> None:
-    faulty.script(PATH, behave.reply(after=0.1))
-    async with Client(Connection(limits=Limits(concurrency=2))) as client:
-        asked = (client.ask(faulty.url + PATH, {}, seconds=0.25) for _ in range(6))
-        await asyncio.gather(*asked)  # in line, the seconds do not count
-    assert faulty.most == 2
-
-
 @each_case("status", [401, 403])
 async def test_a_rejected_key_stops_the_run(faulty, behave, status: int) -> None:
     faulty.script(PATH, behave.reply(b"bad key", status=status))

@@ -99,9 +99,7 @@ PIECES = [
 ]
 
 
-@given(
-    st.text(st.characters()) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
-)
+@given(st.text(st.characters()) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_text_is_covered_by_its_spans(text: str) -> None:
     covered, last = 0, 0
     for sentence in split_sentences(text):

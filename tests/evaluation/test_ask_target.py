@@ -270,10 +270,7 @@ def test_a_call_that_cannot_depend_on_the_row_is_an_error(tmp_path, body, messag
         evaluate(rows, target=target, metrics="faithfulness")
 
 
-@each_case(
-    ("answered", "kept"),
-    [({"answer": "new", "contexts": ["new"]}, ["new"]), ("new", None)],
-)
+@each_case(("answered", "kept"), [({"answer": "new", "contexts": ["new"]}, ["new"]), ("new", None)])
 def test_contexts_of_another_answer_are_not_kept(answered: object, kept: list[str] | None) -> None:
     row = {"query": "q?", "response": "old", "contexts": ["old"], "reference": "new"}
     run = evaluate([row], metrics="exact_match", target=lambda _query: answered)

@@ -5,12 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UnknownNameError, UsageError
-from ragstone.evaluation.config_file import (
-    KEYS,
-    OTHER_KEYS,
-    Config,
-    read_config,
-)
+from ragstone.evaluation.config_file import KEYS, OTHER_KEYS, Config, read_config
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 

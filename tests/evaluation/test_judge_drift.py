@@ -4,13 +4,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ragstone.evaluation.judge_test import (
-    Drift,
-    Probe,
-    count_rows,
-    measure_drift,
-    weighted_share,
-)
+from ragstone.evaluation.judge_test import Drift, Probe, count_rows, measure_drift, weighted_share
 from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.intervals import Ends
 from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence

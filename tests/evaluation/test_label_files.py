@@ -10,12 +10,7 @@ import xlsxwriter
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.labelling import (
-    ClaimRow,
-    LabelDefaults,
-    read_label_file,
-    value_of,
-)
+from ragstone.evaluation.labelling import ClaimRow, LabelDefaults, read_label_file, value_of
 from ragstone.types.label import HumanLabel
 from ragstone.types.sample import hash_texts
 

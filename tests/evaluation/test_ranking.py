@@ -229,10 +229,7 @@ LARGE = '{"query_id": "q1", "relevance": {"a": 1' + "0" * 400 + "%s}}"
         ("qid\tdocno\nq1\ta\n", "no column found for grade among 'qid', 'docno'"),
         ("", "there are no judgments"),
         ('{"query_id": " ", "relevance": {"a": 1}}\n', "line 1: there is no query_id"),
-        (
-            '{"query_id": "q", "relevance": {"a": 1, "b": 1, "a": 0}}',
-            "a of query q is already",
-        ),
+        ('{"query_id": "q", "relevance": {"a": 1, "b": 1, "a": 0}}', "a of query q is already"),
         ('{"query_id": "q", "relevance": {"a": 1.0, "b": 1, "a": 0}}', "duplicate name a"),
         (LARGE % "", "… of document a is not a finite"),
         (LARGE % ', "b": 1.5', "… of document a is not a finite"),

@@ -7,7 +7,6 @@ import pytest
 from ragstone import evaluate, evaluate_async
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.resume import RunChangedError
-from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
@@ -250,18 +249,6 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
     one = await first
     assert one.manifest.run_id != other.manifest.run_id
     assert len(one.rows) == len(other.rows) == 12
-
-
-async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
-    evaluation = Evaluation(SAMPLES, metrics=METRICS, judge=judge(), store=store)
-    await evaluation.run()
-    run_id = evaluation.recorder.manifest.run_id
-    async with store.open_writer(run_id):  # another process goes on with it
-        assert len(evaluation.result().rows) == 12
-        assert not store.info(run_id).finished
-    store.finish(run_id, extras={}, summary={"by": "the other"})
-    evaluation.result()
-    assert store.info(run_id).summary == {"by": "the other"}
 
 
 def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> None:

@@ -54,15 +54,6 @@ def test_the_tables_of_another_version_are_refused(place: str) -> None:
         Store.open(place, reading=True)
 
 
-def test_the_tables_of_a_program_that_numbers_them_too_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    for statement in ("schema_version (version)", "runs (id)"):
-        assert not path.exists() or "is the database of another program" in refused(path)
-        with closing(sqlite3.connect(path)) as other, other:
-            other.execute(f"CREATE TABLE {statement}")
-    assert "its tables have version None" in refused(path)
-
-
 def test_a_name_shows_no_password() -> None:
     assert display_name("postgres://me:secret@host/db?password=secret") == "postgresql://me@host/db"
     assert display_name(Path("a/b.db")) == str(Path("a/b.db"))

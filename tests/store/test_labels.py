@@ -7,12 +7,7 @@ from types import SimpleNamespace
 import pytest
 from tests.store.conftest import LABEL, query
 
-from ragstone.store import (
-    DamagedRunError,
-    Store,
-    StoreError,
-    delete,
-)
+from ragstone.store import DamagedRunError, Store, StoreError, delete
 
 SUPPORTED, AT = LABEL, LABEL.at
 WHOLE = replace(SUPPORTED, claim=None, value=None, blind=False, annotator="Zoë")

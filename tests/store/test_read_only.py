@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -144,18 +143,6 @@ def test_a_file_that_cannot_be_read_is_explained(
     (done,) = outcomes(fork, home, [(["runs", "list"], home)])
     assert done["code"] == 2
     assert said in str(done["err"])
-
-
-@posix
-def test_a_read_only_mount(fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = fill_file(home)
-    mount = ["mount", "--bind", "-o", "ro", str(path.parent), str(path.parent)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        check(fork, str(path), home, monkeypatch)
-    finally:
-        subprocess.run(["umount", str(path.parent)], check=True)
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from ragstone.store import (
     find_run,
     import_,
     prune,
-    resume,
     running_runs,
     save_ranking,
     tag,
@@ -129,14 +128,6 @@ async def test_a_run_is_going_on_while_it_is_written(store: Store, make: SimpleN
         pass
     store.finish("r1", extras={})
     assert running_runs(store) == frozenset()
-
-
-def test_a_run_that_goes_on_is_as_if_it_had_not_ended(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="10 calls", summary={"a": 1})
-    resume(store, make.manifest("r1"))
-    info = store.info("r1")
-    assert (info.finished, info.stopped, info.summary, info.extras) == (False, None, None, {})
 
 
 METRICS = ("hit@5", "ndcg@5")
