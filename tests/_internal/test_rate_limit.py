@@ -276,85 +276,59 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-class Holders:
-    """Tasks that hold a slot until they are let go, in the order in which they got it."""
+async def in_line(slots: AdaptiveLimiter, count: int) -> list[asyncio.Task[None]]:
+    """Ask for so many slots; a task that is done holds one."""
+    tasks = [asyncio.create_task(slots.__aenter__()) for _ in range(count)]
+    await turns()
+    return tasks
 
-    def __init__(self, slots: AdaptiveLimiter) -> None:
-        self.slots = slots
-        self.holding: list[int] = []
-        self.tasks: list[asyncio.Task[None]] = []
-        self._let_go: list[asyncio.Event] = []
 
-    async def add(self, count: int) -> None:
-        for number in range(len(self.tasks), len(self.tasks) + count):
-            self._let_go.append(asyncio.Event())
-            self.tasks.append(asyncio.create_task(self._hold(number)))
-        await turns()
+async def let_go(slots: AdaptiveLimiter, count: int) -> None:
+    for _ in range(count):
+        await slots.__aexit__()
+    await turns()
 
-    async def let_go(self, *numbers: int) -> None:
-        for number in numbers:
-            self._let_go[number].set()
-        await turns()
 
-    async def _hold(self, number: int) -> None:
-        async with self.slots:
-            self.holding.append(number)
-            try:
-                await self._let_go[number].wait()
-            finally:
-                self.holding.remove(number)
+def holding(tasks: list[asyncio.Task[None]]) -> list[int]:
+    return [place for place, task in enumerate(tasks) if task.done() and not task.cancelled()]
 
 
 async def free(slots: AdaptiveLimiter, count: int) -> bool:
     """Tell whether exactly so many slots can be had, and give them back."""
-    holders = Holders(slots)
-    await holders.add(count + 1)
-    had = len(holders.holding)
-    await holders.let_go(*range(count + 1))
-    await asyncio.gather(*holders.tasks)
+    tasks = await in_line(slots, count + 1)
+    had = len(holding(tasks))
+    await let_go(slots, count + 1)
     return had == count
 
 
 async def test_so_many_hold_at_once_and_who_came_first_is_first() -> None:
     slots = AdaptiveLimiter(2)
-    holders = Holders(slots)
-    await holders.add(5)
-    assert holders.holding == [0, 1]
-    await holders.let_go(1)
-    assert holders.holding == [0, 2]
-    holders.tasks[3].cancel()  # who gives up waiting is passed over
+    tasks = await in_line(slots, 5)
+    assert holding(tasks) == [0, 1]
+    await let_go(slots, 1)
+    assert holding(tasks) == [0, 1, 2]
+    tasks[3].cancel()  # who gives up waiting is passed over
     await turns()
-    await holders.let_go(0, 2)
-    assert holders.holding == [4]
-    await holders.let_go(4)
+    await let_go(slots, 1)
+    assert holding(tasks) == [0, 1, 2, 4]
+    await let_go(slots, 2)
     with pytest.raises(ValueError, match="no"):
         async with slots:
             raise ValueError("no")
     assert await free(slots, 2)
 
 
-@each_case("cancelled_first", [True, False])
-async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
-    cancelled_first: bool,
-) -> None:
-    slots, go = AdaptiveLimiter(1), asyncio.Event()
-
-    async def hold() -> None:
+async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot() -> None:
+    for cancelled_first in (True, False):
+        slots = AdaptiveLimiter(1)
         async with slots:
-            await go.wait()
+            [waiting] = await in_line(slots, 1)
             if cancelled_first:
-                waiting.tasks[0].cancel()
-        waiting.tasks[0].cancel()
-
-    holder = asyncio.create_task(hold())
-    waiting = Holders(slots)
-    await turns()
-    await waiting.add(1)
-    go.set()
-    await turns()
-    assert holder.done()
-    assert waiting.tasks[0].cancelled()  # and not ended by an error of another kind
-    assert await free(slots, 1)
+                waiting.cancel()
+        waiting.cancel()
+        await turns()
+        assert waiting.cancelled()  # and not ended by an error of another kind
+        assert await free(slots, 1)
 
 
 async def test_a_crowd_that_is_refused_narrows_once_and_one_slot_stays() -> None:

@@ -239,6 +239,27 @@ async def test_a_stored_answer_that_gives_way_is_told() -> None:
     assert any("the stored value of response was replaced" in note for note in row.notes)
 
 
+class BuggyTarget(Target):
+    name, gives = "buggy", frozenset({"response"})
+
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        assert needed == {"response"}
+        if sample.query == "odd":
+            return None  # type: ignore[return-value]
+        return Answer({"response": {"right": "Fine words."}[sample.query]})
+
+
+def test_a_target_that_raises_fails_its_row_and_the_run_continues() -> None:
+    queries = ("right", "wrong", "odd", "right")
+    rows = [{"query": query, "contexts": ["Fine words."]} for query in queries]
+    run = evaluate(rows, metrics="faithfulness", target=BuggyTarget())
+    scores = [row.scores["faithfulness"] for row in run.rows]
+    assert [score.value for score in scores] == [1.0, None, None, 1.0]
+    assert [score.cause for score in scores[1:3]] == [Cause.TARGET_ERROR] * 2
+    assert "the target raised KeyError at test_ask_target.py" in str(scores[1].reason)
+    assert "it returned a NoneType, not an Answer" in str(scores[2].reason)
+
+
 def described(folder: Path, url: str, body: str) -> str:
     file = folder / "rag.yaml"
     call = f"{{url: '{{base}}/ask', body: {body}, reply: {{response: answer, contexts: docs}}}}"

@@ -174,6 +174,10 @@ def test_a_saved_run_is_one_of_its_own_and_can_be_rescored_back(store: Store) ->
         json.loads(json.dumps(again.to_dict())),
     )
     assert numbers(rescore(stored, policies=["strict"])) == numbers(run)
+    run = store.load(made(store=store, transcript=False).manifest.run_id)
+    with pytest.raises(UsageError, match="stored without its transcript"):
+        rescore(run)
+    assert rescore(run, ["hit@2"]).summary()["hit@2"].mean == 1
 
 
 def test_a_run_that_could_not_be_saved_whole_leaves_nothing(store: Store) -> None:

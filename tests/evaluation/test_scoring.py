@@ -255,6 +255,20 @@ async def test_a_crashing_ranking_metric_fails_the_rows_that_it_crashes_on() -> 
     assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
 
 
+def test_a_crash_of_many_rows_that_is_none_of_one_row_comes_through() -> None:
+    @dataclass(frozen=True)
+    class Together(RankingMetric):
+        name: ClassVar[str] = "together"
+
+        def values(self, rankings: Rankings) -> NDArray[np.float64]:
+            return np.ones(1 // (2 - len(rankings)))
+
+    with pytest.raises(ZeroDivisionError):
+        score_retrieval([row(0), row(1)], [ours(Together)])
+    ranked = score_retrieval([row(0), row(1)], [Together()])
+    assert [each.scores["together"].value for each in ranked] == [1, 1]
+
+
 async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
     copies = tuple(Context(id=id_) for id_ in "3 9 3 1 1".split())
     rows = [
