@@ -1,16 +1,19 @@
 import re
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import sqlalchemy as sa
 from tests.cases import each_case
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.database import create_store_engine
+from ragstone.store.database import METADATA, create_store_engine
 from ragstone.store.errors import display_name
 
 
@@ -109,3 +112,81 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
     assert "cannot create or use the schema" in said
     rules.write_text(kept)
     server.control("reload")  # type: ignore[attr-defined]
+
+
+OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"
+
+
+def test_a_new_store_has_the_tables_and_their_version(place: str) -> None:
+    for _ in range(2):
+        with Store.open(place) as store, store.connect() as connection:
+            assert set(sa.inspect(connection).get_table_names()) == set(METADATA.tables)
+            found = connection.exec_driver_sql("SELECT version FROM schema_version").all()
+            assert [tuple(line) for line in found] == [(1,)]
+
+
+def test_many_may_open_a_new_store_at_once(place: str) -> None:
+    opening = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING, place],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    said = [process.communicate(timeout=120) for process in opening]
+    assert said == [("0\n", "")] * 4
+
+
+def test_names_of_rows_and_errors_do_not_load_sqlalchemy() -> None:
+    code = """
+import sys
+from ragstone.store import StoreError
+from ragstone.store.codec import EncodedRows, Record, RowIndexSet
+from ragstone.store.errors import display_name
+print(display_name("a.db"), "sqlalchemy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "a.db False\n"
+
+
+@pytest.fixture
+async def beside(tmp_path: Path, make: SimpleNamespace) -> Path:
+    """The file that locks the first run of a store."""
+    place = tmp_path / "runs.db"
+    with Store.open(place) as store:
+        await make.put(store, make.full_row(0))
+    return Path(f"{place}.run-1.lock")
+
+
+def test_what_is_in_the_way_of_a_lock_is_told_and_is_no_other_process(tmp_path, beside) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        beside.mkdir()
+        with pytest.raises(StoreError, match=r"run-1\.lock: "):
+            store.unfinished("f")
+        beside.rmdir()
+        beside.write_text("left by another program")
+        assert store.unfinished("f") == "r1"
+        assert not beside.exists()
+
+
+def test_the_end_of_a_look_at_a_lock_is_waited_for(tmp_path: Path, beside: Path) -> None:
+    looking = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from ragstone._internal.files import lock_file\n"
+        "with lock_file(Path(sys.argv[1]), timeout=0):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(0.2)\n"
+    )
+    beside.touch()
+    command = [sys.executable, "-c", looking, str(beside)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        Store.open(tmp_path / "runs.db") as store,
+    ):
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        store.finish("r1", extras={})
+        assert store.info("r1").finished
