@@ -48,6 +48,10 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         ("temperature: null", "temperature", None),
         ("temperature: 0.5", "temperature", 0.5),
         ("limit:", "limit", None),
+        ("k: 5", "k", 5),
+        ("k: [5]", "k", 5),
+        ("k: 1,3, 5", "k", (1, 3, 5)),
+        ("k: [1, 3, 5]", "k", (1, 3, 5)),
         ("max_failure_rate: 5%", "max_failure_rate", 0.05),
         ("max_cost: 1.5", "max_cost", 1.5),
         ("target: my.module:answer", "target", "my.module:answer"),
@@ -84,17 +88,6 @@ def test_what_is_said_goes_before_the_file_and_the_file_before_its_preset(write:
     assert (plan.policy, plan.verify, plan.batch_size) == ("promptfoo-plan", "batch", 5)
     with pytest.raises(UnknownNameError, match="there is no preset named 'ragaz'"):
         config.plan(preset_name="ragaz")
-
-
-@each_case(
-    ("said", "k"),
-    [("5", 5), ("[5]", 5), ("1,3, 5", (1, 3, 5)), ("[1, 3, 5]", (1, 3, 5)), ("${KS}", (10, 2))],
-)
-def test_several_cut_offs_are_a_list_or_stand_with_commas(
-    write: Write, monkeypatch: pytest.MonkeyPatch, said: str, k: object
-) -> None:
-    monkeypatch.setenv("KS", "10,2")
-    assert read_config(write(f"k: {said}\n")).plan().k == k
 
 
 def test_names_and_gates_are_joined(write: Write) -> None:

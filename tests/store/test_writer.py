@@ -70,14 +70,6 @@ async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(store: Stor
     assert list(store.done("r1")) == [0]
 
 
-async def test_big_rows_are_written_few_at_a_time(store: Store, make, monkeypatch) -> None:
-    sizes = []
-    monkeypatch.setattr("ragstone.store.writer.write", lambda *each: sizes.append(len(each[-1])))
-    await make.put(store, *(make.full_row(place, "x" * 300_000) for place in range(8)))
-    assert sum(sizes) == 8
-    assert max(sizes) < 3
-
-
 async def test_a_locked_file_ends_the_writing_with_what_was_lost(
     tmp_path: Path, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
