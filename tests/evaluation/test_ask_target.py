@@ -21,6 +21,7 @@ from ragstone.types.sample import Context, Sample
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
 OLD, NEW = (Context(text="old", id="1"),), (Context(text="new", id="2"),)
 BROKEN = Failure(Cause.TIMEOUT, "no reply")
+LONG_WAIT = {"Retry-After": "9999"}
 
 
 class Scripted(Target):
@@ -145,34 +146,25 @@ async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
 
 
 @each_case(
-    ("behaviour", "cause", "told"),
+    ("name", "options", "cause", "told"),
     [
-        ("status", Cause.UNREACHABLE, "returned 500 Internal Server Error (tried 2 times)"),
-        ("limited", Cause.RATE_LIMITED, "the server asked to wait 9999 s"),
-        ("garbage", Cause.MALFORMED, "the reply is not valid JSON: <html>"),
-        ("shape", Cause.MALFORMED, "the reply has no value at 'results[]"),
-        ("hang", Cause.TIMEOUT, "no reply within 0.3 s"),
-        ("drop", Cause.UNREACHABLE, "the server closed the connection (tried 2 times)"),
-        ("cut", Cause.TRUNCATED, "the connection was lost during the reply (tried 2 times)"),
+        ("reply", {"status": 500}, Cause.UNREACHABLE, "500 Internal Server Error (tried 2 times)"),
+        ("reply", {"status": 429, "headers": LONG_WAIT}, Cause.RATE_LIMITED, "wait 9999 s"),
+        ("reply", {"body": b"<html>"}, Cause.MALFORMED, "the reply is not valid JSON: <html>"),
+        ("reply", {"body": {"hits": []}}, Cause.MALFORMED, "the reply has no value at 'results[]"),
+        ("hang", {}, Cause.TIMEOUT, "no reply within 0.3 s"),
+        ("drop", {}, Cause.UNREACHABLE, "the server closed the connection (tried 2 times)"),
+        ("drop", {"within": True}, Cause.TRUNCATED, "was lost during the reply (tried 2 times)"),
     ],
 )
 async def test_a_search_that_fails_is_no_number(
-    faulty, behave, quick, behaviour: str, cause: Cause, told: str
+    faulty, behave, quick, name: str, options: dict[str, object], cause: Cause, told: str
 ) -> None:
-    bad = {
-        "status": behave.reply(status=500),
-        "limited": behave.reply(status=429, headers={"Retry-After": "9999"}),
-        "garbage": behave.reply(b"<html>"),
-        "shape": behave.reply({"hits": []}),
-        "hang": behave.hang(),
-        "drop": behave.drop(),
-        "cut": behave.drop(within=True),
-    }[behaviour]
-    faulty.script(SEARCH, bad)
-    run = await evaluated(faulty.url, 3, timeout=0.3 if behaviour == "hang" else 5)
+    faulty.script(SEARCH, getattr(behave, name)(**options))
+    run = await evaluated(faulty.url, 3, timeout=0.3 if name == "hang" else 5)
     for row in run.rows:
-        for name in ("hit@5", "mrr@5"):
-            score = row.scores[name]
+        for metric in ("hit@5", "mrr@5"):
+            score = row.scores[metric]
             assert (score.value, score.cause) == (None, cause)
             assert told in str(score.reason)
             assert "\n" not in str(score.reason)

@@ -17,28 +17,12 @@ CLAIM = Claim(text="It lasts 20 hours.")
 ANSWERS = {"extract_claims": [CLAIM]}
 
 
-class SlowJudge(Judge):
-    """Takes its time over every answer of another judge."""
-
-    name = "slow"
-
-    def __init__(self, judge: Judge, seconds: float = 0.01) -> None:
-        self.judge, self.seconds = judge, seconds
-        self.begun = self.cancelled = 0
-
-    async def answer(self, question: Question[T]) -> Reply[T]:
-        self.begun += 1
-        try:
-            await asyncio.sleep(self.seconds)
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        return await self.judge.answer(question)
+def slow(seconds: float = 0.01, **answers: object) -> ScriptedJudge:
+    return ScriptedJudge({**ANSWERS, **answers}, seconds=seconds)
 
 
 async def test_an_equal_question_is_not_asked_again_nor_while_it_is_under_way() -> None:
-    judge = ScriptedJudge(ANSWERS)
-    transcript = Transcript(SlowJudge(judge))
+    transcript = Transcript(judge := slow())
     answers = await asyncio.gather(*(transcript.reply(q) for q in [ONE, SAME, OTHER] * 10))
     assert [answer.value for answer in answers] == [(CLAIM,)] * 30
     assert (await transcript.reply(SAME)).value == (CLAIM,)
@@ -47,8 +31,7 @@ async def test_an_equal_question_is_not_asked_again_nor_while_it_is_under_way() 
 
 
 async def test_a_failure_is_shared_and_not_tried_again() -> None:
-    judge = ScriptedJudge({"extract_claims": Failure(Cause.TIMEOUT, "too late")})
-    transcript = Transcript(SlowJudge(judge))
+    transcript = Transcript(judge := slow(extract_claims=Failure(Cause.TIMEOUT, "too late")))
     told = await asyncio.gather(*(transcript.reply(ONE) for _ in range(3)), return_exceptions=True)
     assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
         (JudgeFailureError, Cause.TIMEOUT, "too late")
@@ -78,8 +61,7 @@ async def test_a_bug_in_a_users_judge_fails_the_question_and_one_in_ragstone_the
 async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> None:
     verify = VerifyClaims(claims=("a",), contexts=("b",))
     failure = Failure(Cause.REFUSAL, "no")
-    judge = ScriptedJudge({**ANSWERS, "verify_claims": failure})
-    transcript, before = Transcript(SlowJudge(judge, seconds=0.02)), time.time()
+    transcript, before = Transcript(slow(0.02, verify_claims=failure)), time.time()
     await transcript.reply(ONE)
     with pytest.raises(JudgeError):
         await transcript.reply(verify)
@@ -97,20 +79,19 @@ async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> 
 
 
 async def test_closing_cancels_what_is_under_way_and_waits() -> None:
-    judge = SlowJudge(ScriptedJudge(ANSWERS), seconds=60)
-    transcript = Transcript(judge)
+    before = asyncio.all_tasks()
+    transcript = Transcript(slow(60))
     asking = [asyncio.create_task(transcript.reply(q)) for q in (ONE, SAME, OTHER)]
     await asyncio.sleep(0.01)
     await transcript.close()
-    assert (judge.begun, judge.cancelled) == (2, 2)
+    assert asyncio.all_tasks() <= {*before, *asking}
     told = await asyncio.gather(*asking, return_exceptions=True)
     assert all(isinstance(error, asyncio.CancelledError) for error in told)
     assert transcript.exchanges == ()
 
 
 async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others() -> None:
-    judge = ScriptedJudge(ANSWERS)
-    transcript = Transcript(SlowJudge(judge, seconds=0.05))
+    transcript = Transcript(judge := slow(0.05))
     impatient = asyncio.create_task(transcript.reply(ONE))
     patient = asyncio.create_task(transcript.reply(SAME))
     await asyncio.sleep(0.01)
