@@ -5,7 +5,7 @@ from time import perf_counter
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import Cause, TargetError
+from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.evaluation.scoring import DROPPED, add_answer, ask_target
 from ragstone.reports.terminal import next_step
@@ -191,12 +191,15 @@ async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:
     assert run.summary()["hit@5"].failed == 0
 
 
-async def test_a_request_refused_later_fails_its_row_and_loses_no_other(faulty, behave) -> None:
+async def test_a_rejected_key_stops_the_run_and_later_fails_its_row_alone(faulty, behave) -> None:
     faulty.script(CHAT, behave.good(), behave.reply(status=403), behave.good())
     run = await evaluated(faulty.url, 6, concurrency=1)
     states = [row.scores["faithfulness"].state for row in run.rows]
     assert states.count("failed") == 1
     assert len(states) == 6
+    faulty.script(CHAT, behave.reply(status=401))
+    with pytest.raises(UsageError, match="returned 401 Unauthorized"):
+        await evaluated(faulty.url, 50, concurrency=2)
 
 
 async def test_the_plan_reaches_the_target(faulty, behave) -> None:
