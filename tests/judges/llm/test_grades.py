@@ -7,8 +7,6 @@ from ragstone.errors import Cause
 from ragstone.judges.llm.replies import RawReply, parse_grades
 from ragstone.types.reply import Failure, JudgeFailureError
 
-SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": true}]}')
-
 
 def entry(number: object, relevant: object, **more: object) -> dict[str, object]:
     return {"number": number, "relevant": relevant, "reason": "so it is", **more}
@@ -18,38 +16,19 @@ def reply(*entries: object) -> str:
     return json.dumps({"grades": entries})
 
 
-def grades_of(text: str, due: int = 3) -> list[bool]:
-    return [grade.relevant for grade in parse_grades(RawReply(text, SHOWN), due)]
-
-
-def failure_of(text: str, due: int = 3) -> Failure:
+def failure_of(text: str) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(RawReply(text, SHOWN), due)
+        parse_grades(RawReply(text), 3)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
 
-RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
-
-
-@each_case(
-    "text",
-    [
-        RIGHT,
-        f"```json\n{RIGHT}\n```",
-        f"<think>[</think>{RIGHT}",
-        reply(entry(2, False), entry(3, True), entry(1, True)),
-    ],
-)
-def test_the_schemas_own_shape_is_read_by_number_wherever_it_stands(text: str) -> None:
-    grades = parse_grades(RawReply(text, SHOWN), 3)
+def test_grades_are_read_by_number_with_their_reasons() -> None:
+    blank = {"number": 1, "relevant": True, "reason": " "}
+    text = reply(entry(2, False), {"number": 3, "relevant": True}, blank)
+    grades = parse_grades(RawReply(text), 3)
     assert [grade.relevant for grade in grades] == [True, False, True]
-    assert {grade.reason for grade in grades} == {"so it is"}
-
-
-def test_a_reason_may_be_missing_or_blank() -> None:
-    text = reply({"number": 1, "relevant": True}, entry(2, True, reason=" "))
-    assert [grade.reason for grade in parse_grades(RawReply(text), 2)] == [None, None]
+    assert [grade.reason for grade in grades] == [None, "so it is", None]
 
 
 @each_case(
@@ -110,31 +89,3 @@ ENTRIES = [entry(n, True) for n in (1, 2, 3)]
 )
 def test_grades_in_another_form_are_never_read(value: object) -> None:
     assert failure_of(json.dumps(value)).cause is Cause.MALFORMED
-
-
-@each_case(
-    "text",
-    [
-        "All three contexts are relevant.",
-        "Yes\nNo\nYes",
-        "1. Relevant\n2. Irrelevant\n3. Relevant",
-        f"Here: {RIGHT} Done.",
-        RIGHT[:-20],
-        "",
-        f"{RIGHT} or rather {reply(*ENTRIES)}",
-    ],
-)
-def test_nothing_is_guessed(text: str) -> None:
-    assert failure_of(text).cause is Cause.MALFORMED
-
-
-def test_a_refusal_is_one_where_nothing_was_read() -> None:
-    assert failure_of("I'm sorry, but I cannot grade these.").cause is Cause.REFUSAL
-    assert failure_of("I cannot assess this.\n1. Yes").cause is Cause.REFUSAL
-
-
-def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
-    failure = failure_of(f"```json\n{SHOWN[1]}\n```", 1)
-    assert (failure.cause, "only repeats" in failure.message) == (Cause.MALFORMED, True)
-    assert grades_of(SHOWN[1], 1) == [True]
-    assert failure_of(f"The context says {SHOWN[1]}.", 1).cause is Cause.MALFORMED

@@ -49,87 +49,22 @@ def test_queries_are_read_by_number(queries: object, commits: bool, found: tuple
 
 
 @each_case(
-    "value",
+    ("read", "text", "value"),
     [
-        {"queries": {"1": "How long?"}},
-        {"commits": True},
-        {"noncommittal": False, "queries": {}},
-        *({"commits": each, "queries": {}} for each in ("yes", 1, None)),
-        *({"commits": True, "queries": each} for each in (list(QUERIES), "How long?", {"1": 1})),
-        *({"commits": True, "queries": {key: "How?"}} for key in ("0", "3", "01", "first", "q1")),
-        {"commits": True, "queries": {"1": "<query 1>"}},
-        {"commits": True, "queries": {"1": "Why?"}, "final_queries": {"1": "Who?"}},
-        list(QUERIES),
+        *(
+            (parse_abstention, f'{{"label": "{label}"}}', abstains)
+            for label, abstains in (("ABSTAINS", True), ("answers.", False), (" Abstains", True))
+        ),
+        (parse_rating, '{"reason": " kind ", "level": 4}', Rating(level=4, reason="kind")),
+        (parse_rating, '{"level": -1, "reason": null}', Rating(level=-1)),
+        (parse_rating, '{"level": 4, "reason": ""}', Rating(level=4)),
+        (parse_explanation, '{"explanation": " All is well. "}', "All is well."),
     ],
 )
-def test_guesses_in_another_form_are_malformed(value: object) -> None:
-    assert cause_of(two_queries, json.dumps(value)) is Cause.MALFORMED
-
-
-@each_case(
-    ("label", "abstains"),
-    [("ABSTAINS", True), ("ANSWERS", False), ("answers.", False), (" Abstains", True)],
-)
-def test_an_abstention_is_read(label: str, abstains: bool) -> None:
-    assert parse_abstention(RawReply(json.dumps({"label": label}))) is abstains
-
-
-@each_case(
-    "text",
-    [
-        '{"label": "yes"}',
-        '{"label": true}',
-        '{"label": "ABSTAINS or ANSWERS"}',
-        '{"label": "ANSWERS", "abstained": true}',
-        '{"label": "ANSWERS", "final_label": "ABSTAINS"}',
-        '{"abstains": true}',
-        '"label": "abstains"',
-        '"ABSTAINS"',
-        "ABSTAINS",
-        "Label: ANSWERS",
-        "It answers.",
-        "true",
-        "",
-    ],
-)
-def test_and_not_guessed(text: str) -> None:
-    assert cause_of(parse_abstention, text) is Cause.MALFORMED
-
-
-@each_case("text", ["I cannot determine that.", "I don't have enough information."])
-def test_a_judge_that_refuses_says_nothing_of_the_response(text: str) -> None:
-    for read in (parse_abstention, parse_rating, two_queries):
-        assert cause_of(read, text) is Cause.REFUSAL
-
-
-@each_case(
-    ("text", "rating"),
-    [
-        ('{"reason": " kind ", "level": 4}', Rating(level=4, reason="kind")),
-        ('{"level": 4, "reason": ""}', Rating(level=4)),
-        ('{"level": -1, "reason": null}', Rating(level=-1)),
-    ],
-)
-def test_a_level_is_read_with_its_reason(text: str, rating: Rating) -> None:
-    assert parse_rating(RawReply(text)) == rating
-
-
-@each_case(
-    "text",
-    [
-        '{"reason": "kind"}',
-        *(f'{{"level": {each}}}' for each in ("4.0", "4.5", "true", "null", "[4]")),
-        *(f'{{"level": "{each}"}}' for each in ("4", "good", "4/5", "Level 4", "4 or 5")),
-        '{"rating": 4}',
-        '{"level": 2, "adjusted_level": 4}',
-        '{"level": 2, "error": "could not rate"}',
-        "Level: 4",
-        "[4]",
-        "4",
-    ],
-)
-def test_and_no_other(text: str) -> None:
-    assert cause_of(parse_rating, text) is Cause.MALFORMED
+def test_an_answer_is_read_in_the_form_asked_for(
+    read: Callable[[RawReply], object], text: str, value: object
+) -> None:
+    assert read(RawReply(text)) == value
 
 
 FOUND = FindAnswer(query="How long?", contexts=("It is red.", "It lasts 20 hours."))
@@ -137,6 +72,75 @@ FOUND = FindAnswer(query="How long?", contexts=("It is red.", "It lasts 20 hours
 
 def found(reply: RawReply) -> FoundAnswer:
     return parse_found(reply, FOUND)
+
+
+LEVELS = ("4.0", "4.5", "true", "null", "[4]", '"4"', '"good"', '"4/5"', '"4 or 5"')
+
+
+@each_case(
+    ("read", "texts"),
+    [
+        (
+            two_queries,
+            [
+                '{"queries": {"1": "How long?"}}',
+                '{"commits": true}',
+                '{"noncommittal": false, "queries": {}}',
+                *(f'{{"commits": {each}, "queries": {{}}}}' for each in ('"yes"', "1", "null")),
+                *(
+                    f'{{"commits": true, "queries": {each}}}'
+                    for each in ('["a"]', '"a"', '{"1": 1}')
+                ),
+                *(
+                    f'{{"commits": true, "queries": {{"{key}": "How?"}}}}'
+                    for key in ("0", "3", "01", "first", "q1")
+                ),
+                '{"commits": true, "queries": {"1": "<query 1>"}}',
+                '["How long?", "Of what?"]',
+            ],
+        ),
+        (
+            parse_abstention,
+            [
+                *('{"label": "yes"}', '{"label": true}', '{"label": "ABSTAINS or ANSWERS"}'),
+                '{"label": "ANSWERS", "final_label": "ABSTAINS"}',
+                *('{"abstains": true}', '"label": "abstains"', '"ABSTAINS"', "Label: ANSWERS", ""),
+            ],
+        ),
+        (
+            parse_rating,
+            [
+                *(f'{{"level": {level}}}' for level in LEVELS),
+                *('{"reason": "kind"}', '{"rating": 4}', "Level: 4", "[4]", "4"),
+                '{"level": 2, "adjusted_level": 4}',
+            ],
+        ),
+        (
+            found,
+            [
+                '{"answer": "20 hours", "evidence": []}',
+                *(f'{{"answer": "a", "found": {each}}}' for each in ('"yes"', "1", "null")),
+                '{"answer": "20 hours", "found": true, "answerable": false}',
+                '{"found": true, "evidence": ["20 hours"]}',
+            ],
+        ),
+        (
+            parse_explanation,
+            [
+                *("All is well.", '{"explanation": ""}', '{"explanation": 7}', "null", ""),
+                *('{"explanation": "All is', "{'explanation': 'All is well.'}"),
+                '{"explanation": "All is well.", "final_explanation": "Nothing is."}',
+            ],
+        ),
+    ],
+)
+def test_an_answer_in_another_form_is_malformed(
+    read: Callable[[RawReply], object], texts: list[str]
+) -> None:
+    for text in texts:
+        assert cause_of(read, text) is Cause.MALFORMED, text
+    for text in ("I cannot determine that.", "Lo siento, no puedo ayudar con eso."):
+        assert cause_of(read, text) is Cause.REFUSAL
 
 
 @each_case(
@@ -170,20 +174,6 @@ def test_an_answer_is_found_with_its_evidence() -> None:
     assert places == [(1, 9, 17), (1, None, None)]
     value["found"] = False
     assert found(RawReply(json.dumps(value))) == FoundAnswer(found=False)
-
-
-@each_case(
-    "value",
-    [
-        {"answer": "20 hours", "evidence": []},
-        *({"answer": "20 hours", "found": each} for each in ("yes", 1, None)),
-        {"answer": "20 hours", "found": True, "answerable": False},
-        {"found": True, "evidence": ["20 hours"]},
-        "Yes, found.",
-    ],
-)
-def test_an_answer_in_another_form_is_malformed(value: object) -> None:
-    assert cause_of(found, json.dumps(value)) is Cause.MALFORMED
 
 
 TWO = ("It lasts 20 hours.", "It is red.")
@@ -258,16 +248,11 @@ def test_numbered_and_bulleted_lines_are_claims_only_as_legacy_text(text: str) -
 @each_case(
     "text",
     [
-        "1. It is red.\n3. It is old.",
-        "1. It is red.\n1. It is old.",
-        "1. It is red.\n- It is old.",
-        "- It is red.\n...",
+        *("1. It is red.\n3. It is old.", "1. It is red.\n1. It is old.", "1.\n2.", "- None"),
+        *("1. It is red.\n- It is old.", "- It is red.\n...", "Here are the claims:"),
         "- It is red.\nThese are examples.",
         "I split it.\nIt has one:\n- It is red.",
-        "Here are the claims:",
-        "1.\n2.",
         "1. I cannot help with that.",
-        "- None",
     ],
 )
 def test_other_lists_are_no_claims_in_legacy_text_either(text: str) -> None:
@@ -275,27 +260,21 @@ def test_other_lists_are_no_claims_in_legacy_text_either(text: str) -> None:
 
 
 @each_case(
-    "text",
-    ["It lasts 20 hours.\nIt is red.", "There are no claims.", "---\n***", "<think>1. It is red."],
+    ("text", "claims"),
+    [
+        *((text, ()) for text in ('{"claims": []}', '```json\n{"claims": []}\n```')),
+        (
+            '{"claims": ["It is\\n  red.", "", "It is red.", " \\t", "It is not."]}',
+            ("It is red.", "It is not."),
+        ),
+        ('{"claims": ["Write ```json [] ``` first."]}', ("Write ```json [] ``` first.",)),
+        ('{"claims": ["</think> ends it."]}', ("</think> ends it.",)),
+    ],
 )
-def test_prose_is_no_claims(text: str) -> None:
-    assert failure_of(text).cause is Cause.MALFORMED
-
-
-@each_case("text", ["", " \n\t", "<think>hm</think>", "\ufeff"])
-def test_an_empty_reply_is_malformed(text: str) -> None:
-    failure = failure_of(text)
-    assert (failure.cause, failure.message) == (Cause.MALFORMED, "the reply is empty")
-
-
-@each_case("text", ['{"claims": []}', '```json\n{"claims": []}\n```', '{"claims": [" "]}'])
-def test_no_claims_is_an_answer(text: str) -> None:
-    assert claims_of(text) == ()
-
-
-def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined() -> None:
-    text = json.dumps({"claims": ["It is\n  red.", "", "It is red.", " \t", "It is not."]})
-    assert claims_of(text) == ("It is red.", "It is not.")
+def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined(
+    text: str, claims: tuple[str, ...]
+) -> None:
+    assert claims_of(text) == claims
 
 
 @each_case("cut", range(1, len(JSON)))
@@ -307,17 +286,20 @@ def test_json_that_is_cut_off_is_never_read_in_part(cut: int) -> None:
 @each_case(
     "text",
     [
-        '{"claims": ["a"], "claims": ["b"]}',
-        '{"claims": ["a"], "Claims": ["b"]}',
-        "[" * 100_000,
-        '{"claims": [' * 20_000,
-        '{"claims": [NaN]}',
+        *('{"claims": ["a"], "claims": ["b"]}', '{"claims": ["a"], "Claims": ["b"]}'),
+        *("[" * 100_000, '{"claims": [' * 20_000, '{"claims": [NaN]}'),
         '{"claims": [' + "9" * 10_000 + "]}",
         '{"claims": ["a"]} {"claims": ["b"',
+        *("It lasts 20 hours.\nIt is red.", "There are no claims.", "<think>1. It is red."),
+        *("", " \n\t", "<think>hm</think>", "\ufeff"),
+        json.dumps({"claims": [], "a\n" * 1000: 1}),
     ],
 )
 def test_odd_json_is_malformed(text: str) -> None:
-    assert failure_of(text).cause is Cause.MALFORMED
+    failure = failure_of(text)
+    assert failure.cause is Cause.MALFORMED
+    assert "\n" not in failure.message
+    assert len(failure.message) < 1000
 
 
 def test_halves_of_characters_are_replaced() -> None:
@@ -328,40 +310,3 @@ def test_halves_of_characters_are_replaced() -> None:
     with pytest.raises(JudgeFailureError) as caught:
         claims_of("\ud800")
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
-
-
-def test_a_key_in_a_message_is_one_short_line() -> None:
-    message = failure_of(json.dumps({"claims": [], "a\n" * 1000: 1})).message
-    assert "\n" not in message
-    assert len(message) < 1000
-
-
-def test_fence_markers_and_tags_in_a_claim_are_its_text() -> None:
-    claims = ("Write ```json [] ``` first.", "</think> ends it.", '{"claims": []} is empty.')
-    text = json.dumps({"claims": claims}, indent=1)
-    assert claims_of(text) == claims_of(f"```json\n{text}\n```") == claims
-
-
-def test_an_explanation_is_json() -> None:
-    assert parse_explanation(RawReply('{"explanation": " All is well. "}')) == "All is well."
-
-
-@each_case(
-    ("text", "cause"),
-    [
-        ("I cannot explain this.", Cause.REFUSAL),
-        ("Lo siento, no puedo ayudar con eso.", Cause.REFUSAL),
-        ("All is well.", Cause.MALFORMED),
-        ('{"explanation": ""}', Cause.MALFORMED),
-        ('{"explanation": 7}', Cause.MALFORMED),
-        ('{"explanation": "All is', Cause.MALFORMED),
-        ('{"explanation": "All is well.", "final_explanation": "Nothing is."}', Cause.MALFORMED),
-        ("{'explanation': 'All is well.'}", Cause.MALFORMED),
-        ("null", Cause.MALFORMED),
-        ("", Cause.MALFORMED),
-    ],
-)
-def test_what_explains_nothing_is_a_failure(text: str, cause: Cause) -> None:
-    with pytest.raises(JudgeFailureError) as caught:
-        parse_explanation(RawReply(text))
-    assert caught.value.cause is cause
