@@ -184,7 +184,6 @@ def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
     assert "failed 5 times in the same way and answered nothing" in (run.stopped or "")
     assert set(outcome(run, kit).values()) <= {Cause.UNREACHABLE, Cause.BUDGET}
     assert run.summary()["faithfulness"].mean is None
-    assert judge_server.served <= 2 * 5 + 5
     assert judge_server.most <= 5, "before the first reply few calls are under way"
 
 
