@@ -1,15 +1,13 @@
 import asyncio
-from typing import ClassVar
 
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.factory import LEAST, MOST, DryRunJudge, Guess
+from ragstone.judges.factory import LEAST, MOST, DryRunJudge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
-from ragstone.types.claim import Label
+from ragstone.types.claim import FoundAnswer, Label, Rating
 from ragstone.types.questions import (
     DetectAbstention,
     Explain,
@@ -29,18 +27,18 @@ from ragstone.types.reply import Usage
 RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"
 CONTEXT = "The battery lasts up to twenty hours. It charges in one hour. The case is of metal."
 PRICE = Price((0.001, 0, 0.01, 0))
-QUESTIONS: list[Question[object]] = [
-    ExtractClaims(query="q", response=RESPONSE),
-    VerifyClaims(claims=("a", "b", "c"), contexts=(CONTEXT,)),
-    ExtractTruths(context=CONTEXT, limit=2),
-    Explain(claims=("a",), labels=(Label.SUPPORTED,), reasons=("so",)),
-    GradeContexts(query="q", answer="a", contexts=(CONTEXT, "c")),
-    GradeSentences(query="q", sentences=("a", "b", "c")),
-    GenerateQueries(response=RESPONSE, count=3),
-    DetectAbstention(query="q", response=RESPONSE),
-    RateResponse(criteria="c", levels=((4, "bad"), (5, "good")), query="q", response="r"),
-    WriteQuestions(passages=("One.", "Two."), type="multi", count=2),
-    FindAnswer(query="q", contexts=("One.",)),
+QUESTIONS: list[tuple[Question[object], int]] = [  # and how much there is in an answer to each
+    (ExtractClaims(query="q", response=RESPONSE), 4),
+    (VerifyClaims(claims=("a", "b", "c"), contexts=(CONTEXT,)), 3),
+    (ExtractTruths(context=CONTEXT, limit=2), 2),
+    (Explain(claims=("a",), labels=(Label.SUPPORTED,), reasons=("so",)), 0),
+    (GradeContexts(query="q", answer="a", contexts=(CONTEXT, "c")), 2),
+    (GradeSentences(query="q", sentences=("a", "b", "c")), 3),
+    (GenerateQueries(response=RESPONSE, count=3), 3),
+    (DetectAbstention(query="q", response=RESPONSE), 0),
+    (RateResponse(criteria="c", levels=((4, "bad"), (5, "good")), query="q", response="r"), 0),
+    (WriteQuestions(passages=("One.", "Two."), type="multi", count=2), 2),
+    (FindAnswer(query="q", contexts=("One.",)), 0),
 ]
 
 
@@ -57,67 +55,42 @@ class Unreachable(Model):
 LLM = LlmJudge(Unreachable(), price=PRICE)
 
 
-@each_case("question", QUESTIONS, ids=lambda question: question.kind)
-@each_case("guess", [LEAST, MOST])
+@each_case(("question", "count"), QUESTIONS)
 async def test_a_question_costs_one_call_of_the_prompts_tokens(
-    question: Question[object], guess: Guess
+    question: Question[object], count: int
 ) -> None:
-    usage = (await DryRunJudge(LLM, guess).answer(question)).usage
-    prompt = LLM.prompt(question)
-    assert (usage.calls, usage.prompt_tokens) == (1, estimated_tokens(prompt.system + prompt.user))
-    assert usage.completion_tokens > 0
-    assert usage.cost_usd == pytest.approx(
-        0.001 * usage.prompt_tokens + 0.01 * usage.completion_tokens
-    )
-
-
-async def test_answers_are_such_as_a_model_may_give() -> None:
-    extract, verify, truths, explain = QUESTIONS[:4]
-    least, most = DryRunJudge(LLM, LEAST), DryRunJudge(LLM, MOST)
-    assert len((await least.answer(ExtractClaims.model_validate(dict(extract)))).value) == 2
-    twice = (await most.answer(ExtractClaims.model_validate(dict(extract)))).value
-    assert len({claim.text for claim in twice}) == 4
-    assert len((await least.answer(VerifyClaims.model_validate(dict(verify)))).value) == 3
-    assert len((await most.answer(ExtractTruths.model_validate(dict(truths)))).value) == 2
-    assert (await most.answer(explain)).value == ""
-
-
-async def test_what_is_graded_rated_or_guessed_has_the_count_that_is_due() -> None:
-    values = [(await DryRunJudge(LLM, MOST).answer(each)).value for each in QUESTIONS[4:]]
-    contexts, sentences, guesses, abstains, rating, drafts, answer = values
-    assert [len(contexts), len(sentences), len(set(guesses.queries))] == [2, 3, 3]
-    assert (guesses.noncommittal, abstains, rating.level) == (False, False, 4)
-    assert [len(each.quotes) for each in drafts] == [2, 2]
-    assert answer.found
+    for guess in (LEAST, MOST):
+        reply = await DryRunJudge(LLM, guess).answer(question)
+        prompt, usage = LLM.prompt(question), reply.usage
+        tokens = estimated_tokens(prompt.system + prompt.user)
+        assert (usage.calls, usage.prompt_tokens) == (1, tokens)
+        assert usage.completion_tokens > 0
+        cost = 0.001 * usage.prompt_tokens + 0.01 * usage.completion_tokens
+        assert usage.cost_usd == pytest.approx(cost)
+    value = getattr(reply.value, "queries", reply.value)
+    if isinstance(value, tuple):
+        assert len(value) == count
+    else:
+        assert value in ("", False, Rating(level=4), FoundAnswer(found=True))
 
 
 def test_every_kind_that_has_a_prompt_is_tried_here() -> None:
-    assert {question.kind for question in QUESTIONS} == LLM.kinds
+    assert {question.kind for question, _ in QUESTIONS} == LLM.kinds
 
 
-@pytest.mark.parametrize(("guess", "found"), [(LEAST, []), (MOST, ["Sure!"])])
-async def test_a_judge_may_take_chatter_for_one_claim(guess: Guess, found: list[str]) -> None:
-    reply = await DryRunJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
-    assert [claim.text for claim in reply.value] == found
+async def test_a_judge_may_take_chatter_for_one_claim() -> None:
+    for guess, found in ((LEAST, []), (MOST, ["Sure!"])):
+        reply = await DryRunJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
+        assert [claim.text for claim in reply.value] == found
+        few = await DryRunJudge(LLM, guess).answer(QUESTIONS[0][0])
+        assert len({claim.text for claim in few.value}) == (4 if found else 2)
 
 
 async def test_nobody_is_opened_or_asked() -> None:
     judge = DryRunJudge(LLM, LEAST)
     assert (judge.name, judge.kinds) == ("closed:model", LLM.kinds)
     async with asyncio.timeout(50), judge:
-        await asyncio.gather(*map(judge.answer, QUESTIONS))
-
-
-async def test_sentences_for_claims_are_no_call() -> None:
-    reply = await DryRunJudge(LLM, MOST).answer(
-        ExtractClaims(query="q", response=RESPONSE, by="sentences")
-    )
-    assert (len(reply.value), reply.usage) == (2, Usage())
-
-
-async def test_a_kind_without_a_prompt_is_not_supported() -> None:
-    class Strange(ExtractClaims):
-        kind: ClassVar[str] = "strange"
-
-    with pytest.raises(QuestionNotSupportedError):
-        await DryRunJudge(LLM, LEAST).answer(Strange(query="q", response="r"))
+        await asyncio.gather(*(judge.answer(question) for question, _ in QUESTIONS))
+        by_sentence = ExtractClaims(query="q", response=RESPONSE, by="sentences")
+        reply = await judge.answer(by_sentence)
+        assert (len(reply.value), reply.usage) == (2, Usage())

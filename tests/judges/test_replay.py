@@ -1,11 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from ragstone.errors import Cause, QuestionNotSupportedError
 from ragstone.judges.base import ReplayJudge
 from ragstone.types.claim import Claim
-from ragstone.types.questions import (
-    ExtractClaims,
-)
+from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Outcome, Reply, Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
@@ -18,11 +18,14 @@ def exchange(outcome: Outcome[object]) -> Exchange:
     return Exchange(ONE.key, ONE.kind, outcome, latency_ms=5.0)
 
 
-@pytest.mark.parametrize("value", [(CLAIM,), [{"text": "It is blue.", "span": [0, 11]}]])
-async def test_an_answer_is_given_again_and_costs_nothing(value: object) -> None:
-    recorded = Reply(value, REPLY.usage, REPLY.notes, REPLY.raw, REPLY.attempts)
-    reply = await ReplayJudge([exchange(recorded)]).answer(ONE)
-    assert reply == Reply((CLAIM,), Usage(), ("re-asked",), "{}", 2)
+async def test_an_answer_is_given_again_and_costs_nothing() -> None:
+    for value in ((CLAIM,), [{"text": "It is blue.", "span": [0, 11]}]):
+        recorded = replace(REPLY, value=value)
+        reply = await ReplayJudge([exchange(recorded)]).answer(ONE)
+        assert reply == replace(REPLY, usage=Usage())
+    tagged = ONE.varied(tags=(("tone", "dry"),))
+    assert tagged.key != ONE.key
+    assert (await ReplayJudge([exchange(REPLY)]).answer(tagged)).value == (CLAIM,)
 
 
 async def test_a_failure_is_raised_again_with_all_that_came_back() -> None:
@@ -34,12 +37,6 @@ async def test_a_failure_is_raised_again_with_all_that_came_back() -> None:
 async def test_an_answer_counts_before_a_failure_to_the_same_question() -> None:
     for order in ([exchange(FAILURE), exchange(REPLY)], [exchange(REPLY), exchange(FAILURE)]):
         assert (await ReplayJudge(order).answer(ONE)).value == (CLAIM,)
-
-
-async def test_the_tags_of_a_row_make_no_other_question() -> None:
-    tagged = ExtractClaims(query="q", response="It is blue.", tags=(("tone", "dry"),))
-    assert tagged.key != ONE.key
-    assert (await ReplayJudge([exchange(REPLY)]).answer(tagged)).value == (CLAIM,)
 
 
 async def test_what_was_not_asked_then_is_not_answered() -> None:
