@@ -48,7 +48,7 @@ def test_f8_a_judge_without_a_name_has_that_of_its_class() -> None:
             return {kind}
 
     names = [each.name for each in (Counting, Declared, Named, Heir)]
-    assert names == ["Counting", "Declared", "mine", "mine"]
+    assert names == ["Counting", "Counting", "mine", "mine"]
     assert JudgeWrapper.identity(SplitJudge(Heir(), context_window=1000), "x") is None
     run = evaluate([SAMPLE], metrics="faithfulness", judge=Heir())
     assert (run.manifest.judge, run.rows[0].scores["faithfulness"].value) == ("mine", 1.0)
