@@ -1,4 +1,3 @@
-import pytest
 from tests.cases import each_case
 
 from ragstone.judges.offline.judge import DEFAULTS, read_claims, read_weights, verify_claims
@@ -42,28 +41,10 @@ def test_the_same_in_other_words_is_not_a_conflict(claim, context):
 def test_each_kind_of_conflict_is_found_and_lowers_the_probability(kind, claim, context):
     assert kind in conflicts(claim, context)
     (verdict,) = verify_claims([claim], [context])
-    assert verdict.label is not Label.SUPPORTED
+    assert verdict.label is Label.NOT_ENOUGH_INFO
+    assert verdict.reason.startswith(("possible conflict: ", "no sentence covers: "))
     assert verdict.confidence > 1 - read_weights()[kind]
-
-
-@pytest.mark.parametrize(
-    ("claim", "context", "reason"),
-    [
-        (
-            "The lid is red.",
-            "The lid is not red.",
-            "possible conflict: only the text negates 'red'",
-        ),
-        (
-            "The Lite takes 35 minutes for a full charge.",
-            "A full charge of the Pro takes 22 minutes.",
-            "possible conflict: the claim says 35 minutes, but the text says 22 minutes",
-        ),
-    ],
-)
-def test_what_may_be_a_conflict_is_not_enough_information(claim, context, reason):
-    (verdict,) = verify_claims([claim], [context])
-    assert (verdict.label, verdict.reason) == (Label.NOT_ENOUGH_INFO, reason)
+    assert all(0 < read_weights()[each] < DEFAULTS.threshold for each in CONFLICTS)
 
 
 @each_case(
@@ -113,7 +94,3 @@ def test_a_wrong_month_may_is_noticed(claim, context):
 def test_the_verb_may_is_no_month(claim):
     assert conflicts(claim, "They ask if you can return the lamp. I may.") == {}
     assert conflicts("Ms May left.", "May left.") == {}
-
-
-def test_every_kind_lowers_the_probability_below_the_default_threshold():
-    assert all(0 < read_weights()[kind] < DEFAULTS.threshold for kind in CONFLICTS)

@@ -14,23 +14,16 @@ def test_the_window_is_the_sentence_or_the_two_that_have_most_of_the_claim():
     assert match.window == range(1, 2)
     _, match = matched("Ines Moreau painted the red lamp in the hall.", text)
     assert match.window == range(1, 3)
-
-
-def test_two_contexts_are_never_one_window():
     _, match = matched("Ines painted the lamp.", "The red lamp stands here.", "Ines painted it.")
-    assert len(match.window) == 1
+    assert len(match.window) == 1, "two contexts are never one window"
+    assert matched("Birdsong plays.", "The lid opens.")[1] is None
 
 
-def test_rare_words_weigh_more_than_common_ones():
-    claim, _ = matched("The government bought zirconium.", "It rains.")
+def test_rare_words_weigh_more_than_common_ones_and_names_more_than_these():
+    claim, _ = matched("The government of Moreau bought zirconium.", "It rains.")
     weights = claim.terms
-    assert weights["the"] < weights["governme"] < weights["zirconiu"] == 1
-
-
-def test_names_weigh_more_and_are_found_by_their_capitals():
-    claim, _ = matched("The lamp of Ines Moreau is red.", "A lamp.")
-    assert claim.names == {"ine", "moreau"}
-    assert claim.terms["moreau"] > 1
+    assert weights["the"] < weights["governme"] < weights["zirconiu"] == 1 < weights["moreau"]
+    assert claim.names == {"moreau"}
 
 
 def test_a_figure_counts_only_in_a_sentence_about_the_claim():
@@ -41,23 +34,10 @@ def test_a_figure_counts_only_in_a_sentence_about_the_claim():
     assert 0 in match.anywhere
 
 
-def test_another_figure_in_the_place_of_the_claims_is_a_possible_conflict():
-    wrong, right = verify_claims(
-        ["The tower weighs 1800 kg.", "The tower weighs 2500 kg."], ["The tower weighs 2500 kg."]
-    )
-    assert (wrong.label, right.label) == (Label.NOT_ENOUGH_INFO, Label.SUPPORTED)
-    said = "possible conflict: the claim says 1800 kg, but the text says 2500 kg"
-    assert wrong.reason == said
-
-
 def test_another_context_that_agrees_rules_a_conflict_out():
     contexts = ["The tower weighs 2500 kg.", "They say that the tower weighs 1800 kg."]
     (verdict,) = verify_claims(["The tower weighs 1800 kg."], contexts)
     assert verdict.label is Label.SUPPORTED
-
-
-def test_without_any_word_there_is_no_match():
-    assert matched("Birdsong plays.", "The lid opens.")[1] is None
 
 
 LAMP = "The red lamp stands in the hall. Ines Moreau painted it in 1911."
@@ -67,22 +47,14 @@ def features(claim, *contexts):
     return compute_features(*matched(claim, *contexts))
 
 
-def test_a_sentence_copied_is_covered_whole():
-    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
-
-
 def test_what_the_window_does_not_have_may_be_anywhere_else():
+    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
     far = features("Ines Moreau painted the lamp in Oslo.", LAMP, "It rains. Oslo is far.")
     assert far.coverage < far.anywhere == 1
-    assert features("Ines Moreau painted the lamp.", LAMP, "It rains.").coverage == 1
-
-
-def test_opinions_are_in_the_first_person():
+    few = features("Ines Moreau painted the lamp in Oslo.", LAMP)
+    assert few.anywhere < far.anywhere
     assert features("I love the red lamp.", LAMP).first_person == 1
     assert features("The lamp is lovely.", LAMP).first_person == 0
-
-
-def test_a_claim_without_a_match_has_nothing():
     assert features("Birdsong plays.", "The lid opens.") == Features()
 
 
@@ -91,10 +63,3 @@ def test_contexts_in_another_order_or_cut_elsewhere_have_the_same_features():
     claim = "The red lamp stands in the garden of Ines Moreau."
     whole = features(claim, f"{first}.", second)
     assert whole == features(claim, second, f"{first}.")
-
-
-def test_one_context_more_lowers_nothing():
-    claim = "Ines Moreau painted the red lamp in Oslo in 1911."
-    few = features(claim, "The red lamp stands in the hall.")
-    more = features(claim, "The red lamp stands in the hall.", "Ines Moreau painted it in 1911.")
-    assert (more.coverage, more.anywhere) > (few.coverage, few.anywhere)
