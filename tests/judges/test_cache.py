@@ -14,9 +14,8 @@ from tests.cases import each_case
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.cache import CachedJudge, CachedReply, ReplyCache
-from ragstone.judges.panel import PanelJudge
 from ragstone.types.claim import Claim
-from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import Failure, Reply, Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
@@ -51,22 +50,6 @@ async def test_what_was_answered_is_not_asked_again_and_costs_nothing(path: Path
             assert await cached.answer(ONE) == reply
         assert len(again.asked) == (reply is REPLY)
     assert judge.asked == [ONE, OTHER]
-
-
-async def test_a_panel_with_a_judge_without_identity_is_asked_each_time(path: Path) -> None:
-    def verdict(label: str, identity: str | None) -> ScriptedJudge:
-        return ScriptedJudge({"verify_claims": [{"label": label}]}, identity=identity)
-
-    async def label(own: str, identity: str | None = None) -> str:
-        panel = PanelJudge([verdict(own, identity), verdict("SUPPORTED", "model")])
-        async with CachedJudge(panel, path) as judge:
-            question = VerifyClaims(claims=("a",), contexts=("b",))
-            return (await judge.answer(question)).value[0].label
-
-    assert await label("SUPPORTED") == "SUPPORTED"
-    assert await label("CONTRADICTED") == "NOT_ENOUGH_INFO"  # it was changed
-    assert await label("SUPPORTED", "own") == "SUPPORTED"
-    assert await label("CONTRADICTED", "own") == "SUPPORTED"  # it says to be the same one
 
 
 async def test_a_failure_is_not_kept_nor_a_doubt_that_was_cut_short(path: Path) -> None:
@@ -256,16 +239,6 @@ async def test_closing_writes_what_waits_even_if_it_is_cancelled(
         closing.cancel()
     await asyncio.gather(closing, *puts, return_exceptions=True)
     assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(500,)]
-
-
-async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path) -> None:
-    file = await ReplyCache(path_of_replies_file).__aenter__()
-    impatient = asyncio.create_task(file.store(b"a", KEPT))
-    await asyncio.sleep(0)
-    impatient.cancel()
-    await file.store(b"b", KEPT)
-    assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, KEPT)
-    await file.__aexit__()
 
 
 def test_many_processes_share_one_file(path_of_replies_file: Path) -> None:

@@ -107,25 +107,20 @@ def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.Monkey
     assert re.fullmatch(estimate, lines[-1])
 
 
-@each_case("typed", [("--judge", OFFLINE), ("--config", "offline.yaml")])
-def test_offline_prevents_it(server: Any, run: Any, typed: tuple[str, ...]) -> None:
+@each_case("typed", [("--judge", OFFLINE), ("--config", "offline.yaml"), ()])
+def test_offline_prevents_it(
+    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...]
+) -> None:
     Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
+    if not typed:
+        monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
     done = run("a.jsonl", "-m", NAME, *typed)
     assert done.code == 2
     assert "the judge offline does not support generate_queries" in done.err
     assert "OPENAI_API_KEY" not in done.err
-    assert not server.asked
-
-
-def test_offline_in_the_environment_prevents_it(
-    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
-    assert run("a.jsonl", "-m", NAME).code == 2
-    with pytest.raises(UsageError):
-        ragstone.evaluate(ROWS, metrics=NAME, judge=OFFLINE)
-    with pytest.raises(UsageError):
-        ragstone.evaluate(ROWS, plan=Plan(metrics=(NAME,), judge=OFFLINE))
+    for said in ({"judge": OFFLINE}, {"plan": Plan(metrics=(NAME,), judge=OFFLINE)}):
+        with pytest.raises(UsageError):
+            ragstone.evaluate(ROWS, **({"metrics": NAME} if "judge" in said else {}), **said)
     assert not server.asked
 
 
@@ -167,9 +162,3 @@ def test_a_resumed_run_keeps_its_judge(
     monkeypatch.setenv("OPENAI_API_KEY", "")  # the rule would now choose offline
     assert run("resume", "--no-export").code == 0
     assert len(server.asked) == 2
-
-
-def test_only_the_rows_that_are_left_are_announced(run: Any) -> None:
-    first = ("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
-    assert f"{REASON}: 2 calls" in run(*first).err
-    assert f"{REASON}: 1 call," in run("a.jsonl", "-m", NAME, "--no-export").err

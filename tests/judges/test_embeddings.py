@@ -11,7 +11,7 @@ from tests.cases import each_case
 import ragstone
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
+from ragstone.judges.embeddings import EmbeddingJudge
 from ragstone.judges.llm.model import Price
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.metrics.responses import AnswerSimilarity, ResponseRelevancy
@@ -25,36 +25,22 @@ VECTORS = {"east": [4, 3], "north": [3, 4], "west": [-4, -3], "up": [0.6, -0.8]}
 QUESTION = TextSimilarity(text="east", others=("north", "west", "up", "north", "east"))
 PRICE = Price((0.001, 0, 0, 0))
 SAMPLES = [
-    {
-        "query": f"What of {name} {n}?",
-        "response": f"It lies {name} {n}.",
-        "reference": f"To the {name}, {n}.",
-        "contexts": [],
-    }
-    for n, name in enumerate(("east", "north", "west"))
+    {"query": f"What of {name}?", "response": f"It lies {name}.", "reference": f"To the {name}."}
+    | {"contexts": []}
+    for name in ("east", "north", "west-south")
 ]
 
 Serve = Callable[[web.Request], object]
 
 
-def embeds(vectors: Mapping[str, Sequence[float]], **more: object) -> Serve:
-    """Answer with the vector of each text."""
+def embeds(vectors: Mapping[str, Sequence[float]] | None = None, **more: object) -> Serve:
+    """Answer with the vector of each text, or one made of its length."""
 
     async def answer(request: web.Request) -> web.Response:
         texts = (await request.json())["input"]
-        data = [{"index": at, "embedding": vectors[text]} for at, text in enumerate(texts)]
+        made = vectors or {text: [len(text), 1] for text in texts}
+        data = [{"index": at, "embedding": made[text]} for at, text in enumerate(texts)]
         return web.json_response({"data": data, "usage": {"prompt_tokens": 7}} | more)
-
-    return answer
-
-
-def embeds_anything() -> Serve:
-    """Answer with vectors that are made of the texts' lengths."""
-
-    async def answer(request: web.Request) -> web.Response:
-        texts = (await request.json())["input"]
-        data = [{"index": at, "embedding": [len(text), 1]} for at, text in enumerate(texts)]
-        return web.json_response({"data": data})
 
     return answer
 
@@ -170,13 +156,6 @@ def test_model_and_place_make_the_identity() -> None:
     )
 
 
-async def test_one_that_nobody_asks_says_what_asking_would_take() -> None:
-    judge = EmbeddingJudge(DryRunEmbedder("openai:e"), price=PRICE)
-    async with judge:
-        reply = await judge.answer(TextSimilarity(text="a" * 40, others=("b" * 20, "c" * 20)))
-    assert reply.usage == Usage(calls=1, prompt_tokens=20, cost_usd=pytest.approx(0.02))
-
-
 async def run(faulty, *metrics: object, **options: object) -> Run:
     settings = {"judge": "openai:m", "embedding_model": "openai:e", "base_url": f"{faulty.url}/v1"}
     return await ragstone.evaluate_async(SAMPLES, metrics=metrics, **settings | options)
@@ -190,7 +169,7 @@ def says(behave, answer: object) -> Serve:
 async def test_two_calls_a_sample_the_first_time_and_none_the_second(faulty, behave) -> None:
     queries = {"1": "Where is it?", "2": "Which way?", "3": "What lies there?"}
     faulty.script(CHAT, says(behave, {"queries": queries, "commits": True}))
-    faulty.script(EMBED, embeds_anything())
+    faulty.script(EMBED, embeds())
     told = [await run(faulty, ResponseRelevancy()) for _ in range(2)]
     assert (len(faulty.called(CHAT)), len(faulty.called(EMBED))) == (3, 3)
     assert (told[0].usage().calls, told[1].usage().cached) == (6, 6)
@@ -201,7 +180,7 @@ async def test_two_calls_a_sample_the_first_time_and_none_the_second(faulty, beh
 
 
 async def test_replies_hold_cosines_and_no_vectors(faulty) -> None:
-    faulty.script(EMBED, embeds_anything())
+    faulty.script(EMBED, embeds())
     told = await run(faulty, AnswerSimilarity(), max_calls=2, concurrency=1)
     for row in told.rows[:2]:
         (exchange,) = row.exchanges
@@ -234,7 +213,7 @@ async def test_an_endpoint_that_fails_makes_no_number(
 
 
 async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) -> None:
-    faulty.script(EMBED, embeds_anything())
+    faulty.script(EMBED, embeds())
     told = await run(faulty, AnswerSimilarity())
     where = f"{faulty.url}/v1"
     assert told.manifest.judge == told.manifest.plan.judge == "openai:m"

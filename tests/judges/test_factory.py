@@ -4,14 +4,11 @@ import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
-from ragstone.errors import Cause, InputError, UsageError
+from ragstone.errors import InputError, UsageError
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import LEAST, MOST, DryRunJudge, make_judge
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.model import Price
-from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
@@ -148,14 +145,6 @@ def test_a_cost_that_cannot_be_kept_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         make_judge(plan)
 
 
-def test_prompts_of_ones_own_change_the_identity_of_their_kind_alone() -> None:
-    Path("own.md").write_text("# system\nCheck.\n# user\n{contexts} {claims}\n", encoding="utf-8")
-    plain = make_judge(Plan(judge="openai:m"))
-    own = make_judge(Plan(judge="openai:m", prompts={KIND: "own.md"}))
-    assert own.identity(KIND) != plain.identity(KIND)
-    assert own.identity("extract_claims") == plain.identity("extract_claims")
-
-
 def comparing(plan: Plan, **options: object) -> str:
     """Return who compares texts, as a report says it."""
     judge = make_judge(plan, **options)
@@ -255,28 +244,6 @@ def test_a_prompt_that_is_none_is_told_before_the_run(prompts: dict[str, str], s
     Path("bad.md").write_text("# system\nCheck.\n# user\n{contexts}\n", encoding="utf-8")
     with pytest.raises(InputError, match=said):
         make_judge(Plan(judge="openai:m", prompts=prompts))
-
-
-def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_server, kit) -> None:
-    async def silent(asked, _: object) -> object:
-        return kit.chat(asked.answer()) | {"usage": None}
-
-    judge_server.fault = silent
-    budget = Budget(max_cost=5.0)
-    caller = RetryingCaller(Limits(concurrency=1, budget=budget))
-    model = OpenAICompatibleModel(
-        PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url
-    )
-    price = Price((0.001, 0, 0.001, 0))
-    judge = LlmJudge(model, price=price, budget=budget, max_tokens=100)
-    run = ragstone.evaluate(kit.samples(10), metrics="faithfulness", judge=judge, concurrency=1)
-    usage = run.usage()
-    assert usage.prompt_tokens == usage.completion_tokens == 0
-    assert usage.cost_usd is not None
-    assert 1.0 < usage.cost_usd < 5.0
-    assert 2 <= len(judge_server.asked) == usage.calls < 20
-    causes = [row.scores["faithfulness"].cause for row in run.rows]
-    assert (causes[0], causes[-1]) == (None, Cause.BUDGET)
 
 
 @pytest.mark.parametrize(("judge", "calls"), [("openai:a", 24), ("openai:a,openai:b", 40)])

@@ -112,10 +112,3 @@ def test_each_worker_has_an_equal_share_and_scores_what_others_cannot_pay_for(
     assert not found.stopped
     assert not any(row.has_failed for row in found.rows)
     assert 32 <= len(judge_server.asked) <= 60
-
-
-def test_rates_are_divided_too(run: Callable[..., Run], judge_server) -> None:
-    run("claims_found", count=30, config={"rpm": 60 * 20})
-    times = sorted(asked.at for asked in judge_server.asked)
-    assert len(times) == 30
-    assert all(n <= 20 * (time - times[0]) + 2 for n, time in enumerate(times))

@@ -29,6 +29,8 @@ FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
 LEVELS = ("bounded", "counted", "json_schema", "json_object", "none")
 LESS = Dialect(schema="counted")
+CHANGES = {"json_schema": "a JSON schema without limits", "json_object": "JSON without a schema"}
+ALL_CHANGES = "no JSON mode and no temperature and no system role and max_completion_tokens"
 
 
 @each_case(
@@ -96,16 +98,9 @@ def test_what_is_tried_after_a_refusal(
 @each_case(
     ("usual", "dialect", "told"),
     [
-        (FIRST, FIRST, ""),
-        (NEWER, FIRST, "max_tokens"),
-        (FIRST, LESS, "a JSON schema without limits of texts"),
-        (LESS, Dialect(schema="json_schema"), "a JSON schema without limits"),
-        (LESS, Dialect(schema="json_object"), "JSON without a schema"),
-        (
-            FIRST,
-            Dialect("none", NEWER.limit, temperature=False, system=False),
-            "no JSON mode and no temperature and no system role and max_completion_tokens",
-        ),
+        *((FIRST, FIRST, ""), (NEWER, FIRST, "max_tokens")),
+        *((LESS, Dialect(schema=level), told) for level, told in CHANGES.items()),
+        (FIRST, Dialect("none", NEWER.limit, temperature=False, system=False), ALL_CHANGES),
     ],
 )
 def test_what_differs_from_the_usual_request_is_told(
@@ -186,14 +181,6 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
     (told,) = caplog.messages
     now = model._dialect.changes(LESS)
     assert told == f"openai:mock refused the usual request; it now gets {now}"
-
-
-@pytest.mark.parametrize(("status", "calls"), [(500, 3), (418, 1)])
-async def test_an_error_about_something_else_is_no_refusal_of_the_form(
-    faulty, model, failure, status: int, calls: int
-) -> None:
-    faulty.script(CHAT, picky(cool, status=status))
-    assert (await failure(model)).tries == len(faulty.called(CHAT)) == calls
 
 
 async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, model_at) -> None:

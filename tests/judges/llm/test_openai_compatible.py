@@ -5,10 +5,10 @@ import pytest
 from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
-from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
+from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.llm.model import ModelPrompt
-from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel, Provider
+from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel
 from ragstone.types.reply import Usage
 
 CHAT, MODELS, PS = "/v1/chat/completions", "/v1/models", "/api/ps"
@@ -309,19 +309,6 @@ async def test_a_reply_may_be_as_long_as_the_prompt_leaves_of_the_window(
         await model.complete(LONG)
         await model.complete(PROMPT)
     assert [call.json["max_tokens"] for call in faulty.called(CHAT)[-2:]] == [most, 100]
-
-
-@pytest.mark.parametrize(("name", "asked"), [("openai", 0), ("vllm", 2)])
-async def test_only_a_server_of_ones_own_is_asked_for_its_window(
-    key, faulty, behave, name: str, asked: int
-) -> None:
-    faulty.script(CHAT, behave.reply(PLAIN))
-    provider = Provider(name, f"{faulty.url}/v1", "OPENAI_API_KEY")
-    caller = RetryingCaller(Limits())
-    model = OpenAICompatibleModel(provider, "m", caller=caller, timeout=5, temperature=None)
-    async with model:
-        await model.complete(PROMPT)
-    assert len(faulty.called(MODELS)) == asked
 
 
 async def test_headers_and_fields_of_ones_own_are_sent(

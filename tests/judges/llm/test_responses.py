@@ -74,70 +74,33 @@ def found(reply: RawReply) -> FoundAnswer:
     return parse_found(reply, FOUND)
 
 
+QUERY_KEYS = ('0="How?"', '3="How?"', '01="How?"', 'first="How?"', "1=1", '1="<query 1>"')
 LEVELS = ("4.0", "4.5", "true", "null", "[4]", '"4"', '"good"', '"4/5"', '"4 or 5"')
 
 
 @each_case(
-    ("read", "texts"),
+    ("read", "form", "others"),
     [
-        (
-            two_queries,
-            [
-                '{"queries": {"1": "How long?"}}',
-                '{"commits": true}',
-                '{"noncommittal": false, "queries": {}}',
-                *(f'{{"commits": {each}, "queries": {{}}}}' for each in ('"yes"', "1", "null")),
-                *(
-                    f'{{"commits": true, "queries": {each}}}'
-                    for each in ('["a"]', '"a"', '{"1": 1}')
-                ),
-                *(
-                    f'{{"commits": true, "queries": {{"{key}": "How?"}}}}'
-                    for key in ("0", "3", "01", "first", "q1")
-                ),
-                '{"commits": true, "queries": {"1": "<query 1>"}}',
-                '["How long?", "Of what?"]',
-            ],
-        ),
-        (
-            parse_abstention,
-            [
-                *('{"label": "yes"}', '{"label": true}', '{"label": "ABSTAINS or ANSWERS"}'),
-                '{"label": "ANSWERS", "final_label": "ABSTAINS"}',
-                *('{"abstains": true}', '"label": "abstains"', '"ABSTAINS"', "Label: ANSWERS", ""),
-            ],
-        ),
-        (
-            parse_rating,
-            [
-                *(f'{{"level": {level}}}' for level in LEVELS),
-                *('{"reason": "kind"}', '{"rating": 4}', "Level: 4", "[4]", "4"),
-                '{"level": 2, "adjusted_level": 4}',
-            ],
-        ),
-        (
-            found,
-            [
-                '{"answer": "20 hours", "evidence": []}',
-                *(f'{{"answer": "a", "found": {each}}}' for each in ('"yes"', "1", "null")),
-                '{"answer": "20 hours", "found": true, "answerable": false}',
-                '{"found": true, "evidence": ["20 hours"]}',
-            ],
-        ),
-        (
-            parse_explanation,
-            [
-                *("All is well.", '{"explanation": ""}', '{"explanation": 7}', "null", ""),
-                *('{"explanation": "All is', "{'explanation': 'All is well.'}"),
-                '{"explanation": "All is well.", "final_explanation": "Nothing is."}',
-            ],
-        ),
+        (two_queries, '{{"queries": {{}}, "{}": {}}}', ("noncommittal=false", "commits=1")),
+        (two_queries, '{{"commits": true, "queries": {{"{}": {}}}}}', QUERY_KEYS),
+        (two_queries, '{{"commits": true, "queries": {1}}}', ("=[]", '="a"')),
+        (parse_abstention, '{{"{}": {}}}', ('label="yes"', "label=true", "abstains=true")),
+        (parse_abstention, '{{"label": "ANSWERS", "{}": {}}}', ('final_label="ABSTAINS"',)),
+        (parse_abstention, "{1}", ('="ABSTAINS"', "=Label: ANSWERS", "=")),
+        (parse_rating, '{{"{}": {}}}', (*(f"level={level}" for level in LEVELS), "rating=4")),
+        (parse_rating, '{{"level": 2, "{}": {}}}', ("adjusted_level=4",)),
+        (parse_rating, "{1}", ('={"reason": "kind"}', "=Level: 4", "=[4]", "=4")),
+        (found, '{{"answer": "a", "{}": {}}}', ('found="yes"', "found=1", "evidence=[]")),
+        (found, '{{"found": true, "{}": {}}}', ('evidence=["20 hours"]', "answerable=false")),
+        (parse_explanation, '{{"{}": {}}}', ('explanation=""', "explanation=7", "final=1")),
+        (parse_explanation, "{1}", ("=All is well.", "=null", "=", '={"explanation": "All is')),
     ],
 )
 def test_an_answer_in_another_form_is_malformed(
-    read: Callable[[RawReply], object], texts: list[str]
+    read: Callable[[RawReply], object], form: str, others: tuple[str, ...]
 ) -> None:
-    for text in texts:
+    for other in others:
+        text = form.format(*other.split("=", 1))
         assert cause_of(read, text) is Cause.MALFORMED, text
     for text in ("I cannot determine that.", "Lo siento, no puedo ayudar con eso."):
         assert cause_of(read, text) is Cause.REFUSAL

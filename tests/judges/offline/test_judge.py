@@ -390,26 +390,20 @@ def test_new_weights_are_another_setup(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_case(
-    "context",
+    ("context", "is_data"),
     [
-        '{"name": "Bo", "OutdoorSeating": false, "hours": {"Monday": "9:0"}}',
-        '[{"name": "Bo"}]',
-        "name,role,office\nIda,engineer,Oslo\nTom,designer,Rome",
-        "| Day | Open |\n|---|---|\n| Monday | 9:00 |",
+        ('{"name": "Bo", "OutdoorSeating": false, "hours": {"Monday": "9:0"}}', True),
+        ('[{"name": "Bo"}]', True),
+        ("name,role,office\nIda,engineer,Oslo\nTom,designer,Rome", True),
+        ("| Day | Open |\n|---|---|\n| Monday | 9:00 |", True),
+        ("In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt is, too, now.", False),
+        *((text, False) for text in ("- one lamp\n- two lamps", '["It rains."]', "{red} is it")),
     ],
 )
-async def test_data_is_not_judged_offline(context):
-    with pytest.raises(JudgeError, match="not judged offline: JSON or a table is in the context"):
-        await verify(["It offers outdoor seating."], [context])
-    assert await verify(["It opens."], [context, "It opens at nine."])
-
-
-@each_case(
-    "context",
-    [
-        "In Graz, Linz and Wels, it rains.\nIt rains, snows, and hails.\nIt is, too, now.",
-        *("- one lamp\n- two lamps", '["It rains.", "It snows."]', "{red} is the colour"),
-    ],
-)
-async def test_prose_and_lists_are_judged(context):
-    assert await verify(["It rains."], [context])
+async def test_data_is_not_judged_offline(context, is_data):
+    if is_data:
+        said = "not judged offline: JSON or a table is in the context"
+        with pytest.raises(JudgeError, match=said):
+            await verify(["It offers outdoor seating."], [context])
+        context = f"{context}\n", "It opens at nine."
+    assert await verify(["It opens."], [*context] if is_data else [context])
