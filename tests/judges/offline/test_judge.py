@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.cases import each_case
+from tests.judges.each_question import QUESTIONS
 
 from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
@@ -19,16 +20,9 @@ from ragstone.judges.offline.judge import (
 from ragstone.judges.offline.matching import Features
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
-    DetectAbstention,
-    Explain,
     ExtractClaims,
-    ExtractTruths,
     FindAnswer,
-    GenerateQueries,
-    GradeContexts,
-    GradeSentences,
     Question,
-    RateResponse,
     TextSimilarity,
     VerifyClaims,
 )
@@ -61,22 +55,9 @@ def test_says_what_it_is():
     )
 
 
-ANSWERED = [
-    ExtractClaims(query="q", response="It is blue and new."),
-    VerifyClaims(claims=("It is blue.",), contexts=("It is blue.",)),
-    GradeContexts(query="q", answer="It is blue.", contexts=("It is blue.",)),
-    DetectAbstention(query="q", response="I don't know."),
-    FindAnswer(query="Is it blue?", contexts=("It is blue.",)),
-]
-REFUSED = [
-    Other(),
-    ExtractTruths(context="c"),
-    Explain(claims=(), labels=(), reasons=()),
-    GradeSentences(query="q", sentences=("s",)),
-    GenerateQueries(response="r", count=1),
-    RateResponse(criteria="c", levels=((1, "l"),), query="q", response="r"),
-    TextSimilarity(text="It is blue.", others=("It is blue.",)),
-]
+ALL = [Other(), TextSimilarity(text="a", others=("b",)), *QUESTIONS.values()]
+REFUSED = {"other", "text_similarity", "extract_truths", "explain", "grade_sentences"}
+REFUSED |= {"generate_queries", "rate_response", "write_questions"}
 
 
 @each_case(
@@ -103,16 +84,15 @@ async def test_a_context_with_the_words_of_a_query_may_answer_it(query, context,
 
 
 async def test_answers_what_words_can_answer_and_refuses_the_others_by_name():
-    assert OfflineJudge.kinds == {question.kind for question in ANSWERED}
-    for question in ANSWERED:
-        reply = await OfflineJudge().answer(question)
-        assert reply.value
-        assert reply.usage == Usage()
-    for question in REFUSED:
-        assert not OfflineJudge().takes(question.kind)
-        told = f"cannot answer {question.kind}: name another"
-        with pytest.raises(QuestionNotSupportedError, match=told):
-            await OfflineJudge().answer(question)
+    assert OfflineJudge.kinds == {question.kind for question in ALL} - REFUSED
+    for question in ALL:
+        assert OfflineJudge().takes(question.kind) is (question.kind not in REFUSED)
+        if question.kind in REFUSED:
+            told = f"cannot answer {question.kind}: name another"
+            with pytest.raises(QuestionNotSupportedError, match=told):
+                await OfflineJudge().answer(question)
+        else:
+            assert (await OfflineJudge().answer(question)).usage == Usage()
 
 
 TEXTS = st.text(
