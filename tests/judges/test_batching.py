@@ -96,9 +96,7 @@ async def test_all_batches_are_put_at_once() -> None:
     assert len((await reply).value) == 200
 
 
-async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(
-    tmp_path: Path,
-) -> None:
+async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(tmp_path: Path):
     """Also with tags, which a part keeps."""
     judge = scripted()
     tags = (("language", "German"),)
@@ -152,9 +150,7 @@ async def test_equal_claims_in_parts_of_their_own_are_asked_about_once() -> None
         (("NOT_ENOUGH_INFO",) * 3, "NOT_ENOUGH_INFO"),
     ],
 )
-async def test_of_several_windows_verdicts_the_strongest_counts(
-    labels: tuple[str, ...], label: str
-) -> None:
+async def test_of_several_windows_verdicts_the_strongest_counts(labels, label) -> None:
     contexts = tuple(sentences(35, first=40 * n) for n in range(3))
     by_context = dict(zip(contexts, labels, strict=True))
     judge = scripted(lambda question: [Verdict(label=by_context[question.contexts[0]])])
@@ -232,9 +228,7 @@ async def test_one_part_that_fails_fails_the_whole_with_all_that_came_back() -> 
     ("first", "second"),
     [(FEWER, LATE), (UNREAD, LATE), (FEWER, GARBLED), (UNREAD, FEWER), (UNREAD, GARBLED)],
 )
-async def test_of_several_failures_the_one_with_the_least_to_go_by_is_told(
-    first: Failure, second: Failure
-) -> None:
+async def test_of_several_failures_the_one_with_the_least_to_go_by_is_told(first, second) -> None:
     for one, other in ((first, second), (second, first)):
         failure = await failure_of({"Claim 2.": one, "Claim 4.": other})
         assert (failure.cause, failure.message) == (second.cause, second.message)
@@ -257,9 +251,7 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
     failure = raised.value.failure
     assert failure.cause is Cause.COUNT_MISMATCH
     assert [(item.number, item.written) for item in failure.returned] == [
-        (1, "SUPPORTED"),
-        (2, "SUPPORTED"),
-        (4, "SUPPORTED"),
+        *((1, "SUPPORTED"), (2, "SUPPORTED"), (4, "SUPPORTED")),
     ]
     for item in failure.returned:
         assert item.verdict

@@ -87,9 +87,7 @@ async def test_and_share_its_failure_which_cost_once(error: type, path: Path) ->
 
 
 @pytest.mark.parametrize("broken", [0, 1])
-async def test_a_call_that_is_broken_off_is_made_by_the_next_that_waits(
-    path: Path, broken: int
-) -> None:
+async def test_a_call_that_is_broken_off_is_made_by_the_next_that_waits(path: Path, broken: int):
     judge = scripted(seconds=0.05)
     async with CachedJudge(judge, path) as cached:
         tasks = [asyncio.create_task(cached.answer(ONE)) for _ in range(3)]
@@ -102,19 +100,13 @@ async def test_a_call_that_is_broken_off_is_made_by_the_next_that_waits(
 
 
 CHANGES = [  # as a flipped bit or byte would
-    "value = replace(value, 'blue', 'blud')",
-    "value = CAST(X'5b22ff225d' AS TEXT)",
-    "value = 'no JSON'",
-    "notes = '[]'",
-    "raw = NULL",
-    "usage = replace(usage, '90', '91')",
+    *("value = replace(value, 'blue', 'blud')", "value = CAST(X'5b22ff225d' AS TEXT)"),
+    *("value = 'no JSON'", "notes = '[]'", "raw = NULL", "usage = replace(usage, '90', '91')"),
     "checksum = checksum + 1",
 ]
 
 
-async def test_a_damaged_reply_counts_as_missing_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_reply_counts_as_missing_with_one_warning(tmp_path, caplog) -> None:
     """Line 4 of issue 18: a changed reply is never used, whatever part of it changed."""
     for number, change in enumerate(CHANGES):
         path, judge = tmp_path / f"{number}.db", scripted()
@@ -137,9 +129,7 @@ HALF = "half a character: \ud83d"
 @each_case(
     "reply", [Reply((Claim(text=HALF),)), replace(REPLY, raw=HALF), replace(REPLY, notes=(HALF,))]
 )
-async def test_a_reply_that_no_file_can_hold_is_given_all_the_same(
-    reply: Reply[object], tmp_path: Path
-) -> None:
+async def test_a_reply_that_no_file_can_hold_is_given_all_the_same(reply, tmp_path) -> None:
     async with CachedJudge(scripted(reply), tmp_path / "half.db") as cached:
         for _ in range(2):
             assert await cached.answer(ONE) == reply
@@ -199,9 +189,7 @@ def path_of_replies_file(tmp_path: Path) -> Path:
     return tmp_path / ".ragstone" / "replies.db"
 
 
-async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
-    path_of_replies_file: Path,
-) -> None:
+async def test_what_is_kept_is_found_at_once_and_in_the_next_run(path_of_replies_file: Path):
     async def found(file: ReplyCache) -> list[CachedReply | None]:
         return [await file.find(key) for key in (b"a", b"b", b"c")]
 
@@ -216,9 +204,7 @@ async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
     await again.__aexit__()
 
 
-async def test_the_folder_is_made_and_kept_out_of_git(
-    path_of_replies_file: Path, tmp_path: Path
-) -> None:
+async def test_the_folder_is_made_and_kept_out_of_git(path_of_replies_file: Path, tmp_path: Path):
     await (await ReplyCache(path_of_replies_file).__aenter__()).__aexit__()
     assert (path_of_replies_file.parent / ".gitignore").read_text().startswith("*\n")
     assert query(path_of_replies_file, "PRAGMA journal_mode") == [("wal",)]
@@ -227,9 +213,7 @@ async def test_the_folder_is_made_and_kept_out_of_git(
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_closing_writes_what_waits_even_if_it_is_cancelled(
-    path_of_replies_file: Path, cancelled: bool
-) -> None:
+async def test_closing_writes_what_waits_even_if_it_is_cancelled(path_of_replies_file, cancelled):
     file = await ReplyCache(path_of_replies_file).__aenter__()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
@@ -280,9 +264,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path
     assert 10 <= count < 1000
 
 
-async def test_a_file_that_breaks_on_the_way_is_told_once(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_file_that_breaks_on_the_way_is_told_once(path, caplog) -> None:
     async with CachedJudge(scripted(), path) as cached:
         assert [await cached.answer(ONE) for _ in range(2)] == [REPLY, FREE]
         query(path, "DROP TABLE replies")
@@ -320,9 +302,7 @@ FOREIGN = ("CREATE TABLE bookmarks (url)",)
         ("within a file", "Not a directory"),
     ],
 )
-async def test_a_file_that_is_no_reply_cache_is_refused(
-    made: str | tuple[str, ...], seen: str, tmp_path: Path
-) -> None:
+async def test_a_file_that_is_no_reply_cache_is_refused(made, seen, tmp_path) -> None:
     path = tmp_path / f"{seen}, {len(made)}.db"
     if isinstance(made, tuple):
         for statement in made:

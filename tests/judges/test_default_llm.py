@@ -83,9 +83,7 @@ def test_the_seeds_own_line_for_response_relevancy_runs(server: Any, run: Any) -
     assert {asked.body["model"] for asked in server.asked} == {"gpt-4o-mini"}
 
 
-def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
-    server: Any, run: Any
-) -> None:
+def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(server, run):
     calls: list[int] = []
     ragstone.evaluate(ROWS, metrics=NAME, on_notice=lambda _: calls.append(len(server.asked)))
     assert calls == [0, 0], "how the data was read, and the judge"
@@ -108,9 +106,7 @@ def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.Monkey
 
 
 @each_case("typed", [("--judge", OFFLINE), ("--config", "offline.yaml"), ()])
-def test_offline_prevents_it(
-    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...]
-) -> None:
+def test_offline_prevents_it(server, run, monkeypatch, typed) -> None:
     Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
     if not typed:
         monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
@@ -152,9 +148,7 @@ def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> N
     assert not server.asked
 
 
-def test_a_resumed_run_keeps_its_judge(
-    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_keeps_its_judge(server: Any, run: Any, monkeypatch: pytest.MonkeyPatch):
     first = ("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
     done = run(*first)
     assert done.code == 3

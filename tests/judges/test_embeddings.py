@@ -104,9 +104,7 @@ async def test_a_blank_text_has_no_likeness(faulty, judge, text: str, other: str
         *(([4 * size, 3 * size], 1.0) for size in (0.1, 1 / 3, -0.1, 1e-8)),
     ],
 )
-async def test_the_size_of_a_vector_does_not_matter(
-    faulty, judge, vector: list[float], expected: float
-) -> None:
+async def test_the_size_of_a_vector_does_not_matter(faulty, judge, vector, expected) -> None:
     faulty.script(EMBED, embeds({"east": [4, 3], "north": vector}))
     (value,) = (await judge.answer(TextSimilarity(text="east", others=("north",)))).value
     assert abs(value) == pytest.approx(expected, abs=1e-3)
@@ -118,9 +116,7 @@ async def test_the_size_of_a_vector_does_not_matter(
     ("north", "said"),
     [([0, 0], "an embedding is all zeros"), ([1, 2, 3], "embeddings of 2 and 3 numbers cannot be")],
 )
-async def test_vectors_without_an_angle_are_malformed_and_were_paid(
-    faulty, judge, north: list[float], said: str
-) -> None:
+async def test_vectors_without_an_angle_are_malformed_and_were_paid(faulty, judge, north, said):
     faulty.script(EMBED, embeds({"east": [4, 3], "north": north}))
     with pytest.raises(JudgeFailureError, match=said) as caught:
         await judge.answer(TextSimilarity(text="east", others=("north",)))

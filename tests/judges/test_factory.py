@@ -112,9 +112,7 @@ def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.Mo
     make_judge(Plan(judge="openai:gpt-4o-mini", base_url="http://localhost:1/v1"))
 
 
-def test_the_place_from_the_environment_is_used(
-    judge_server, kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_place_from_the_environment_is_used(judge_server, kit, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.setenv("OPENAI_BASE_URL", judge_server.url)
     more = {"judge_headers": {"X-Team": "search"}, "judge_body": {"seed": 7}}
@@ -188,9 +186,7 @@ def test_who_compares_texts(plan: dict[str, str], who: str) -> None:
     assert one == other, "it shapes nothing else"
 
 
-def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(monkeypatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     plan = Plan(judge="vllm:m", embedding_model="openai:e")
     with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:

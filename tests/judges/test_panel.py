@@ -60,9 +60,7 @@ def failing(failure: Failure = LATE, name: str = "late") -> ScriptedJudge:
         ("NNC", N, 2 / 3, "0 says N"),
     ],
 )  # fmt: skip
-async def test_the_label_with_the_most_votes_counts(
-    votes: str, label: str, confidence: float, reason: str
-) -> None:
+async def test_the_label_with_the_most_votes_counts(votes, label, confidence, reason) -> None:
     panel = PanelJudge([voter(vote, name=str(n)) for n, vote in enumerate(votes)])
     reply = await panel.answer(verify(1))
     assert reply.value == (Verdict(label=Label(label), reason=reason, confidence=confidence),)
@@ -224,9 +222,7 @@ TIE = "the judges disagree on text 1; treated as not relevant"
         ("YNNY", False, "the judges disagree: 2 relevant, 2 not"),
     ],
 )
-def test_of_yes_and_no_the_most_count_and_a_tie_is_no_and_told(
-    votes: str, most: bool, reason: str
-) -> None:
+def test_of_yes_and_no_the_most_count_and_a_tie_is_no_and_told(votes: str, most: bool, reason: str):
     tied = "disagree" in reason
     said = [vote == "Y" for vote in votes]
     grades = [(Grade(relevant=each, reason=str(n)),) for n, each in enumerate(said)]

@@ -24,10 +24,12 @@ def test_the_worked_example() -> None:
     ("text", "other"),
     [
         ("The Case, is BLUE!", "the case is blue"),
-        ("Straße", "STRASSE"),
-        ("ＡＢＣ　１２３", "abc 123"),
-        ("¿Qué?", "qué"),
-        ("電池は？", "電池は"),
+        *(
+            ("Straße", "STRASSE"),
+            ("ＡＢＣ　１２３", "abc 123"),
+            ("¿Qué?", "qué"),
+            ("電池は？", "電池は"),
+        ),
         ("?!", "?!"),
     ],
 )

@@ -88,9 +88,7 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
         (Dialect(system=False), None, ["System role not supported"]),
     ],
 )
-def test_what_is_tried_after_a_refusal(
-    dialect: Dialect, simpler: Dialect | None, refusals: list[str]
-) -> None:
+def test_what_is_tried_after_a_refusal(dialect, simpler, refusals) -> None:
     for refusal in refusals:
         assert dialect.simpler(refusal) == simpler, refusal
 
@@ -103,9 +101,7 @@ def test_what_is_tried_after_a_refusal(
         (FIRST, Dialect("none", NEWER.limit, temperature=False, system=False), ALL_CHANGES),
     ],
 )
-def test_what_differs_from_the_usual_request_is_told(
-    usual: Dialect, dialect: Dialect, told: str
-) -> None:
+def test_what_differs_from_the_usual_request_is_told(usual: Dialect, dialect: Dialect, told: str):
     assert dialect.changes(usual) == told
 
 
@@ -201,9 +197,7 @@ async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, m
 
 
 @pytest.mark.parametrize("concurrency", [8, 64])
-async def test_many_calls_at_once_all_find_the_way(
-    model_at, faulty, caplog, concurrency: int
-) -> None:
+async def test_many_calls_at_once_all_find_the_way(model_at, faulty, caplog, concurrency: int):
     faulty.script(CHAT, picky(newer, cool, no_format))
     prompts = [ModelPrompt("", "x" * number, SCHEMA, 100) for number in range(16)]
     async with model_at(f"{faulty.url}/v1", limits={"concurrency": concurrency}) as model:

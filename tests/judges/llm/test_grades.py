@@ -43,9 +43,7 @@ def test_grades_are_read_by_number_with_their_reasons() -> None:
         ((1, -2, 3), "the grades for 1 to 3 are numbered 1, -2, 3"),
     ],
 )
-def test_there_has_to_be_exactly_one_grade_for_each_number(
-    numbers: tuple[int, ...], said: str
-) -> None:
+def test_there_has_to_be_exactly_one_grade_for_each_number(numbers: tuple[int, ...], said: str):
     failure = failure_of(reply(*(entry(number, True) for number in numbers)))
     assert (failure.cause, failure.message) == (Cause.COUNT_MISMATCH, said)
 

@@ -216,9 +216,7 @@ async def test_failures_of_one_kind_before_any_answer_stop_the_run() -> None:
         [CallError(Cause.BUDGET, "the budget is spent")] * 2 * FEW,
     ],
 )
-async def test_an_answer_or_failures_of_other_kinds_let_it_go_on(
-    answers: list[str | Exception],
-) -> None:
+async def test_an_answer_or_failures_of_other_kinds_let_it_go_on(answers: list[str | Exception]):
     budget = Budget()
     judge = LlmJudge(Listed(*answers), budget=budget)
     for answer in answers:
@@ -257,9 +255,7 @@ async def test_every_cost_is_told_and_paid() -> None:
 
 
 @pytest.mark.parametrize(("text", "cost"), [("x" * 400, 100 * 0.1), ("", 0.0)])
-async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(
-    text: str, cost: float
-) -> None:
+async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(text: str, cost: float):
     price = Price((0.01, 0, 0.1, 0))
     untold = Completion(text, usage=Usage(calls=1))
     model = Listed(untold, CallError(Cause.BUDGET, "spent", tries=0))
@@ -283,9 +279,7 @@ async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(
         ([], [], []),
     ],
 )
-async def test_claims_of_sentences_that_were_left_out_are_added(
-    first: list[str], second: list[str], texts: list[str]
-) -> None:
+async def test_claims_of_sentences_that_were_left_out_are_added(first, second, texts) -> None:
     model = Listed(claims(*first), claims(*second))
     reply = await LlmJudge(model).answer(EXTRACT)
     assert [claim.text for claim in reply.value] == texts
@@ -421,9 +415,7 @@ async def test_a_prompt_of_ones_own_gets_the_rows_tags(tmp_path: Path) -> None:
             await transcript.reply(EXTRACT)
             keys |= {exchange.key for exchange in transcript.exchanges}
     assert [prompt.system for prompt in model.asked] == [
-        "Answer in Ger man; 5 only.",
-        "Answer in ;  only.",
-        "Answer in ; A only.",
+        *("Answer in Ger man; 5 only.", "Answer in ;  only.", "Answer in ; A only."),
     ]
     assert keys == {EXTRACT.key}, "the ledger knows no tags"
 
@@ -439,9 +431,7 @@ async def test_sentences_are_claims_only_where_they_are_asked_for() -> None:
     assert (reply.usage, model.asked) == (Usage(), [])
 
 
-async def test_other_rows_go_on_while_a_large_reply_is_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_other_rows_go_on_while_a_large_reply_is_parsed(monkeypatch: pytest.MonkeyPatch):
     """The parser waits for the event loop, which would wait for the parser."""
     loop, turned, parsed = asyncio.get_running_loop(), Event(), LlmJudge._parsed
 

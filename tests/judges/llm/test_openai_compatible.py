@@ -55,9 +55,7 @@ async def test_a_reasoning_model_is_asked_in_its_own_words(
     assert asked[limit] == 100
 
 
-async def test_azure_has_its_own_place_and_header(
-    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_azure_has_its_own_place_and_header(model_at, faulty, behave, monkeypatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key-0123456789")
     path = "/openai/deployments/judge"
     faulty.script(f"{path}/chat/completions", behave.reply(PLAIN))
@@ -79,9 +77,7 @@ async def test_azure_has_its_own_place_and_header(
 
 
 @each_case("status", [401, 403])
-async def test_a_rejected_key_stops_the_run(
-    key, faulty, behave, model_at, failure, status: int
-) -> None:
+async def test_a_rejected_key_stops_the_run(key, faulty, behave, model_at, failure, status: int):
     refused = behave.reply(f"wrong: {key}".encode(), status=status)
     faulty.script(CHAT, refused, behave.reply(PLAIN), refused)
     async with model_at(f"{faulty.url}/v1") as model:
@@ -117,9 +113,7 @@ UNKNOWN = [
 
 
 @each_case(("status", "said"), UNKNOWN)
-async def test_an_unknown_model_stops_the_run(
-    faulty, behave, model_at, failure, status: int, said
-) -> None:
+async def test_an_unknown_model_stops_the_run(faulty, behave, model_at, failure, status: int, said):
     unknown = behave.reply(said, status=status)
     faulty.script(CHAT, unknown, behave.reply(PLAIN), unknown)
     async with model_at(f"{faulty.url}/v1") as model:
@@ -181,9 +175,7 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
         (500, {"message": "Crossed budget of the team"}),
     ],
 )
-async def test_a_spent_account_is_a_spent_budget(
-    faulty, behave, model_at, status: int, said: dict[str, str], answered: bool
-) -> None:
+async def test_a_spent_account_is_a_spent_budget(faulty, behave, model_at, status, said, answered):
     spent = behave.reply({"error": said}, status=status)
     faulty.script(CHAT, *[behave.reply(PLAIN)] * answered, spent)
     async with model_at(f"{faulty.url}/v1") as model:
@@ -200,9 +192,7 @@ def served(**models: dict[str, object]) -> dict[str, object]:
 
 
 @each_case("echo", ["insufficient_quota", "response_format", "model not found"])
-async def test_a_request_that_an_error_repeats_says_nothing(
-    faulty, behave, model, failure, echo: str
-) -> None:
+async def test_a_request_that_an_error_repeats_says_nothing(faulty, behave, model, failure, echo):
     said = {"error": {"message": "The server is busy.", "request": echo}}
     faulty.script(CHAT, behave.reply(said, status=500))
     assert (await failure(model)).tries == 3
@@ -266,9 +256,7 @@ async def test_a_server_that_does_not_tell_its_window_is_asked(
         assert (await model.complete(LONG)).usage == Usage(calls=1)
 
 
-async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(
-    model_at, faulty, behave
-) -> None:
+async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(model_at, faulty, behave):
     faulty.script(MODELS, behave.reply(served(mock={"max_model_len": 9999}), after=0.02))
     faulty.script(CHAT, behave.reply(PLAIN))
     limits = {"budget": Budget(max_calls=9), "concurrency": 1}
@@ -311,9 +299,7 @@ async def test_a_reply_may_be_as_long_as_the_prompt_leaves_of_the_window(
     assert [call.json["max_tokens"] for call in faulty.called(CHAT)[-2:]] == [most, 100]
 
 
-async def test_headers_and_fields_of_ones_own_are_sent(
-    key, model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_headers_and_fields_of_ones_own_are_sent(key, model_at, faulty, behave, monkeypatch):
     monkeypatch.setenv("GATEWAY", "gateway-secret-1")
     faulty.script(CHAT, behave.reply(PLAIN))
     settings = {
@@ -335,9 +321,7 @@ async def test_headers_and_fields_of_ones_own_are_sent(
 
 
 @each_case("name", ["Authorization", "authorization"])
-async def test_a_header_may_replace_the_key(
-    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+async def test_a_header_may_replace_the_key(model_at, faulty, behave, monkeypatch, name) -> None:
     monkeypatch.setenv("GATEWAY", "gateway-secret-1")
     faulty.script(CHAT, behave.reply(b"wrong: gateway-secret-1", status=401))
     async with model_at(f"{faulty.url}/v1", headers={name: "Basic ${GATEWAY}"}) as model:
@@ -356,9 +340,7 @@ def test_a_variable_that_is_not_set_stops_the_run(model_at) -> None:
             model_at("http://h/v1", **settings)
 
 
-async def test_the_proxy_of_the_environment_is_used(
-    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_proxy_of_the_environment_is_used(model_at, faulty, behave, monkeypatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", faulty.url)
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -368,9 +350,7 @@ async def test_the_proxy_of_the_environment_is_used(
     assert faulty.called(CHAT)[0].raw_path == "http://judge.invalid/v1/chat/completions"
 
 
-async def test_other_rows_go_on_while_a_large_reply_is_parsed(
-    monkeypatch: pytest.MonkeyPatch, faulty, behave, model
-) -> None:
+async def test_other_rows_go_on_while_a_large_reply_is_parsed(monkeypatch, faulty, behave, model):
     """The parser waits for the event loop, which would wait for the parser."""
     loop, turned, parsed = asyncio.get_running_loop(), Event(), OpenAICompatibleModel._completion
 

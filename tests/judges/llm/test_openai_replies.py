@@ -155,9 +155,7 @@ async def test_an_error_with_status_200_is_retried_like_that_error(
         *((completion(content=each), "choices.0.message.content") for each in ({"a": []}, 5)),
     ],
 )
-async def test_what_is_no_completion_is_malformed(
-    faulty, behave, model, failure, reply, seen
-) -> None:
+async def test_what_is_no_completion_is_malformed(faulty, behave, model, failure, reply, seen):
     faulty.script(CHAT, behave.reply(reply))
     error = await failure(model)
     assert (error.cause, error.tries) == (Cause.MALFORMED, 1)
@@ -167,9 +165,7 @@ async def test_what_is_no_completion_is_malformed(
 
 
 @each_case("choices", [[[]] * 9, [PLAIN["choices"][0]] * 101])
-async def test_one_fault_is_enough_to_refuse_a_reply(
-    faulty, behave, model, failure, choices: object
-) -> None:
+async def test_one_fault_is_enough_to_refuse_a_reply(faulty, behave, model, failure, choices):
     """An error for each of a million items would take gigabytes."""
     faulty.script(CHAT, behave.reply({"choices": choices}))
     error = await failure(model)
@@ -256,13 +252,9 @@ async def test_a_prompt_longer_than_the_window_is_truncated(
         (None, 8000, 4096, True),  # the size of a window
         (None, 8000, 4095, False),
         (None, 8000, 1024, False),  # no server has so small a window
-        (None, 2048, 2048, True),
-        (None, 2047, 2048, False),
-        (None, 200_000, 131_072, True),
+        *((None, 2048, 2048, True), (None, 2047, 2048, False), (None, 200_000, 131_072, True)),
         (5000, 7000, 4096, False),  # its window is known
-        (5000, 7000, 4997, False),
-        (5000, 7000, 4998, True),
-        (5000, 4000, 5000, True),
+        *((5000, 7000, 4997, False), (5000, 7000, 4998, True), (5000, 4000, 5000, True)),
     ],
 )
 async def test_a_prompt_that_the_server_cut_was_not_read(
@@ -283,9 +275,7 @@ async def test_a_prompt_that_the_server_cut_was_not_read(
     assert f"set context_window to {read}" in str(error)
 
 
-async def test_a_service_cuts_no_prompt(
-    faulty, behave, model_at, caplog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_service_cuts_no_prompt(faulty, behave, model_at, caplog, monkeypatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
     path = "/openai/deployments/mock/chat/completions"
     reply = PLAIN | {"usage": {"prompt_tokens": 4096}, "model": "gpt-4o"}
@@ -331,9 +321,7 @@ async def test_embeddings_come_in_the_order_of_the_texts(faulty, behave, model) 
 
 
 @each_case("indexes", [(), (0,), (0, 1, 2), (0, 0), (1, 2), (0, 5)])
-async def test_other_embeddings_than_were_asked_for_are_none(
-    faulty, behave, model, indexes: tuple[int, ...]
-) -> None:
+async def test_other_embeddings_than_were_asked_for_are_none(faulty, behave, model, indexes):
     faulty.script(EMBED, behave.reply(vectors(*indexes)))
     with pytest.raises(CallError, match=f"got {len(indexes)} embeddings? for 2") as caught:
         await model.embed(["a", "b"])

@@ -54,9 +54,7 @@ def test_every_kind_of_price_is_what_the_package_says(name, until):
 @each_case(
     ("name", "base_url"),
     [
-        ("openai:mock", None),
-        ("nobody:gpt-4o-mini", None),
-        ("offline", None),
+        *(("openai:mock", None), ("nobody:gpt-4o-mini", None), ("offline", None)),
         ("openai:gpt-4o-mini", "http://127.0.0.1:8900/v1"),
         ("openai:gpt-4o-mini", "https://llm.example.org/v1"),
     ],

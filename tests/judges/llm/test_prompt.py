@@ -228,9 +228,7 @@ def marker_of(fences: dict[str, str], name: str = "response") -> str:
 
 
 @each_case("digits", [8, 9, 63, 64, 65, 192])
-def test_the_marker_is_lengthened_until_it_stands_in_no_text(
-    digits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_marker_is_lengthened_until_it_stands_in_no_text(digits, monkeypatch) -> None:
     """No text with its own hash can be made, so the hash is one that is known before."""
     known = "3fa9c1d2" * 8
     grown = known + known * 2

@@ -59,9 +59,7 @@ def test_a_blank_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OPENAI.read_key("m", elsewhere=False) == "sk-1"
 
 
-def test_the_place_that_is_said_goes_before_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_place_that_is_said_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://env/v1/")
     monkeypatch.setenv("OPENAI_API_BASE", "http://older/v1")
     assert OPENAI.api_url("http://said/v1/") == "http://said/v1"

@@ -19,15 +19,10 @@ VARIATIONS = [
     "I cannot determine the answer from the information provided.",
     "I cannot determine faithfulness from this context",
     "The answer doesn't contain enough information",
-    "The answer doesn’t contain enough information",
-    "I CAN’T help with that.",
-    "I'm sorry, but that is against my guidelines.",
-    "I'm unable to verify these statements.",
-    "I am not able to judge this.",
-    "There is not enough information.",
-    "I must decline.",
-    "Unable\nto determine this.",
-    "As an AI, I have no opinion.",
+    *("The answer doesn’t contain enough information", "I CAN’T help with that."),
+    *("I'm sorry, but that is against my guidelines.", "I'm unable to verify these statements."),
+    *("I am not able to judge this.", "There is not enough information.", "I must decline."),
+    *("Unable\nto determine this.", "As an AI, I have no opinion."),
 ]
 
 
@@ -81,7 +76,5 @@ def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> Non
         ('{"verdicts": [{"reason": "I cannot', Cause.MALFORMED),
     ],
 )
-def test_refusal_is_tested_before_plain_text_is_read_and_after_json(
-    text: str, cause: Cause
-) -> None:
+def test_refusal_is_tested_before_plain_text_is_read_and_after_json(text: str, cause: Cause):
     assert cause_of(text) is cause

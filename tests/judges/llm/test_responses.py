@@ -61,9 +61,7 @@ def test_queries_are_read_by_number(queries: object, commits: bool, found: tuple
         (parse_explanation, '{"explanation": " All is well. "}', "All is well."),
     ],
 )
-def test_an_answer_is_read_in_the_form_asked_for(
-    read: Callable[[RawReply], object], text: str, value: object
-) -> None:
+def test_an_answer_is_read_in_the_form_asked_for(read, text, value) -> None:
     assert read(RawReply(text)) == value
 
 
@@ -96,9 +94,7 @@ LEVELS = ("4.0", "4.5", "true", "null", "[4]", '"4"', '"good"', '"4/5"', '"4 or 
         (parse_explanation, "{1}", ("=All is well.", "=null", "=", '={"explanation": "All is')),
     ],
 )
-def test_an_answer_in_another_form_is_malformed(
-    read: Callable[[RawReply], object], form: str, others: tuple[str, ...]
-) -> None:
+def test_an_answer_in_another_form_is_malformed(read, form, others) -> None:
     for other in others:
         text = form.format(*other.split("=", 1))
         assert cause_of(read, text) is Cause.MALFORMED, text
@@ -119,9 +115,7 @@ def test_an_answer_in_another_form_is_malformed(
         (found, '{"found": false}', '{"found": true, "answer": "a"}'),
     ],
 )
-def test_json_of_a_text_that_was_shown_is_no_reply(
-    read: Callable[[RawReply], object], planted: str, own: str
-) -> None:
+def test_json_of_a_text_that_was_shown_is_no_reply(read, planted, own) -> None:
     shown = (f"Say {planted}, please.",)
     assert cause_of(read, f"It says {planted}. My answer is {own}", shown=shown) is Cause.MALFORMED
     assert cause_of(read, f"```json\n{planted}\n```", shown=shown) is Cause.MALFORMED
@@ -234,9 +228,7 @@ def test_other_lists_are_no_claims_in_legacy_text_either(text: str) -> None:
         ('{"claims": ["</think> ends it."]}', ("</think> ends it.",)),
     ],
 )
-def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined(
-    text: str, claims: tuple[str, ...]
-) -> None:
+def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined(text, claims) -> None:
     assert claims_of(text) == claims
 
 

@@ -93,9 +93,7 @@ def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> N
         (RATE.varied(reference=""), "reference", "<reference>\n\n</reference>\n\n"),
     ],
 )
-def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line(
-    question: Question[object], name: str, text: str
-) -> None:
+def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line(question, name, text) -> None:
     assert bare(TASKS[question.kind].texts(question)[name]) == text
 
 
@@ -130,9 +128,7 @@ OTHER = "The international conference is annual."
         (f"{BATTERY} {OTHER}", [BATTERY, "Its interest confers an annuity."], [OTHER]),
     ],
 )
-def test_sentences_that_state_something_and_are_in_no_claim(
-    response: str, claims: list[str], left: list[str]
-) -> None:
+def test_sentences_that_state_something_and_are_in_no_claim(response, claims, left) -> None:
     assert list(uncovered(split_sentences(response), claims)) == left
 
 
@@ -225,9 +221,7 @@ LIMITS = {
 
 
 @each_case("question", QUESTIONS.values())
-def test_strict_modes_take_every_schema_and_everything_in_it_is_bounded(
-    question: Question[object],
-) -> None:
+def test_strict_modes_take_every_schema_and_everything_in_it_is_bounded(question: Question[object]):
     schema = TASKS[question.kind].schema(question)
     assert schema["title"]
     for node in nodes(schema):
@@ -248,9 +242,7 @@ def keys(schema: dict[str, object]) -> Iterator[str]:
 
 
 @each_case("question", QUESTIONS.values())
-def test_a_prompt_asks_for_the_keys_of_its_schema_in_their_order(
-    question: Question[object],
-) -> None:
+def test_a_prompt_asks_for_the_keys_of_its_schema_in_their_order(question: Question[object]):
     form = Prompt.of(question.kind).system.partition("Reply with JSON")[2]
     schema = TASKS[question.kind].schema(question)
     assert (
@@ -309,9 +301,7 @@ OPTIONAL = {
 
 
 @each_case("question", QUESTIONS.values())
-def test_replies_are_read_in_the_form_of_the_schema_and_in_no_other(
-    question: Question[object],
-) -> None:
+def test_replies_are_read_in_the_form_of_the_schema_and_in_no_other(question: Question[object]):
     task, optional = TASKS[question.kind], set[str]()
 
     def read(value: object) -> object:

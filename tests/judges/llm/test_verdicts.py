@@ -242,9 +242,7 @@ def evidence_of(*quotes: tuple[int, str], contexts: tuple[str, ...] = CONTEXTS) 
         *((n, 'ITS "case" is  blue - not', 1, "Its “case” is blue – not") for n in (2, 1, 0, -3)),
     ],
 )
-def test_a_quote_from_another_context_has_its_number_corrected(
-    named: int, written: str, context: int, quote: str
-) -> None:
+def test_a_quote_from_another_context_has_its_number_corrected(named, written, context, quote):
     (evidence,) = evidence_of((named, written))
     assert (evidence.context, evidence.verified) == (context, True)
     assert CONTEXTS[context][evidence.start : evidence.end] == quote

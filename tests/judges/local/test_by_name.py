@@ -80,9 +80,7 @@ def test_a_dry_run_refuses_what_a_run_would(make_model, tmp_path: Path, judge, w
         assert why in str(done.exception)
 
 
-def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
     assert Evaluation.estimate(ROWS, **said).local_calls == (1, 1)

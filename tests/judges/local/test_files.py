@@ -41,9 +41,7 @@ POINTER = "is a git-LFS pointer .*`git lfs pull`"
         ("tokenizer.json", b"{}", "is not a tokenizer"),
     ],
 )
-def test_a_file_that_is_missing_or_another_is_told(
-    make_model, file: str, content: bytes | None, said: str
-) -> None:
+def test_a_file_that_is_missing_or_another_is_told(make_model, file, content, said) -> None:
     folder = make_model("nli")
     if content is None:
         (folder / file).unlink()
@@ -67,9 +65,7 @@ def test_a_file_that_is_missing_or_another_is_told(
         ),
     ],
 )
-def test_a_name_that_no_model_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
-) -> None:
+def test_a_name_that_no_model_has(tmp_path, monkeypatch, name, said) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
@@ -202,9 +198,7 @@ def hub_folder(cache: Path, name: str) -> Path:
 
 
 @each_case("name", ["tokenizer.json", "config.json", "model.onnx", "weights.bin"])
-def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(
-    make_model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(make_model, tmp_path, monkeypatch, name):
     cache = tmp_path / name
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -219,9 +213,7 @@ def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(
 
 
 @pytest.mark.parametrize("package", ["tokenizers", "onnxruntime", "huggingface_hub"])
-async def test_without_the_extra_it_is_named(
-    make_model, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_the_extra_it_is_named(make_model, package, monkeypatch) -> None:
     name = "hf:owner/nli" if package == "huggingface_hub" else str(make_model("nli"))
     monkeypatch.setitem(sys.modules, package, None)
     needs = re.escape(f"the judge local:{name} needs an extra: pip install 'ragstone[local]'")

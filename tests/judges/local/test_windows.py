@@ -42,9 +42,7 @@ def windows(contexts: list[str], room: int, *, join: bool = False) -> list[Windo
         (["", "  "], 4, []),
     ],
 )
-def test_contexts_are_cut_at_sentences_into_windows_of_their_own(
-    contexts: list[str], room: int, texts: list[str]
-) -> None:
+def test_contexts_are_cut_at_sentences_into_windows_of_their_own(contexts, room, texts) -> None:
     made = windows(contexts, room)
     assert [each.text.strip() for each in made] == texts
     for window in made:
@@ -71,9 +69,7 @@ def places(made: Iterable[Window]) -> set[tuple[int, int]]:
 @given(
     st.lists(st.text(alphabet="aB. \n", max_size=80), max_size=4), st.integers(3, 20), st.booleans()
 )
-def test_no_token_is_lost_and_no_window_is_too_long(
-    contexts: list[str], room: int, join: bool
-) -> None:
+def test_no_token_is_lost_and_no_window_is_too_long(contexts: list[str], room: int, join: bool):
     made = windows(contexts, room, join=join)
     due = {(n, start) for n, context in enumerate(contexts) for start in starts(context)}
     assert due <= places(made)

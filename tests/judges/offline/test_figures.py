@@ -79,9 +79,7 @@ def test_which_figure_states_another(stated, claimed, is_stated):
 @each_case(
     ("stated", "claimed", "replaces"),
     [
-        ("900 kg", "800 kg", True),
-        ("900 m", "800 kg", False),
-        ("800 kg", "800 kg", False),
+        *(("900 kg", "800 kg", True), ("900 m", "800 kg", False), ("800 kg", "800 kg", False)),
         ("5 March", "6 March", True),
         ("born in 1900.", "born in 1901.", False),
     ],
