@@ -143,13 +143,6 @@ async def test_only_our_retries_are_made(faulty, behave, status, kind, said, cau
     assert (caught.value.cause, caught.value.tries, len(faulty.calls)) == (cause, tries, tries)
 
 
-async def test_a_late_reply_is_a_timeout_that_is_tried_again(faulty, behave):
-    faulty.script(MESSAGES, behave.hang())
-    with pytest.raises(CallError, match=r"no reply within 0\.1 s; raise the timeout") as caught:
-        await completed(anthropic(faulty.url, timeout=0.1, retries=1))
-    assert (caught.value.cause, caught.value.tries) == (Cause.TIMEOUT, 2)
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "says"),
     [

@@ -8,8 +8,7 @@ import pytest
 from aiohttp import web
 from tests.cases import each_case
 
-from ragstone._internal.rate_limit import Budget
-from ragstone.errors import CallError, Cause
+from ragstone.errors import CallError
 from ragstone.judges.llm.model import ModelPrompt
 from ragstone.judges.llm.openai import Dialect
 from ragstone.types.reply import Usage
@@ -231,11 +230,3 @@ async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty,
         await model.complete(ModelPrompt("", "x" * 51, SCHEMA, 100))
     assert (await model.complete(PROMPT)).usage == Usage(calls=1)
     assert "max_tokens" in faulty.called(CHAT)[-1].json
-
-
-async def test_the_steps_count_against_the_budget(model_at, faulty, failure) -> None:
-    faulty.script(CHAT, picky(newer, cool, no_format))
-    limits = {"budget": Budget(max_calls=3)}
-    async with model_at(f"{faulty.url}/v1", limits=limits) as model:
-        error = await failure(model)
-    assert (error.cause, error.tries, len(faulty.called(CHAT))) == (Cause.BUDGET, 3, 3)

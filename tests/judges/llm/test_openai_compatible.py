@@ -124,25 +124,6 @@ async def test_an_unknown_model_stops_the_run(faulty, behave, model_at, failure,
         assert (await failure(model)).status == status, "after a reply it is about one call"
 
 
-@each_case("status", [200, 400, 404, 418, 429, 500])
-async def test_the_key_is_in_no_message(key, model_at, faulty, behave, status: int) -> None:
-    said = {"error": {"message": f"{'x' * 60} {key}"}}
-    faulty.script(CHAT, behave.reply(said, status=status))
-    async with model_at(f"{faulty.url}/v1", limits={"retries": 0}) as model:
-        with pytest.raises((CallError, UsageError)) as caught:
-            await model.complete(PROMPT)
-        assert "hidden" in str(caught.value)
-        assert key[:8] not in str(caught.value)
-        assert key not in repr(caught.value) + repr(model) + model.identity
-
-
-async def test_the_key_is_hidden_in_what_a_model_writes(key, faulty, behave, model) -> None:
-    message = {"content": f"key: {key}", "refusal": key}
-    faulty.script(CHAT, behave.reply({"choices": [{"message": message}]}))
-    told = await model.complete(PROMPT)
-    assert (told.text, told.refusal) == ("key: [hidden]", "[hidden]")
-
-
 def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
     def identity(url: str = "http://h/v1", **options: object) -> str:
         return model_at(url, **options).identity
@@ -189,15 +170,6 @@ async def test_a_spent_account_is_a_spent_budget(faulty, behave, model_at, statu
 
 def served(**models: dict[str, object]) -> dict[str, object]:
     return {"data": [{"id": name, **told} for name, told in models.items()]}
-
-
-@each_case("echo", ["insufficient_quota", "response_format", "model not found"])
-async def test_a_request_that_an_error_repeats_says_nothing(faulty, behave, model, failure, echo):
-    said = {"error": {"message": "The server is busy.", "request": echo}}
-    faulty.script(CHAT, behave.reply(said, status=500))
-    assert (await failure(model)).tries == 3
-    faulty.script(CHAT, behave.reply(said, status=400))
-    assert (await failure(model)).tries == 1
 
 
 LONG = ModelPrompt("Be brief.", "word " * 500, SCHEMA, 900)  # about 628 tokens

@@ -248,13 +248,11 @@ async def test_a_prompt_longer_than_the_window_is_truncated(
 @each_case(
     ("window", "tokens", "read", "is_cut"),
     [
-        (None, 8000, 4097, False),
-        (None, 8000, 4096, True),  # the size of a window
-        (None, 8000, 4095, False),
-        (None, 8000, 1024, False),  # no server has so small a window
-        *((None, 2048, 2048, True), (None, 2047, 2048, False), (None, 200_000, 131_072, True)),
-        (5000, 7000, 4096, False),  # its window is known
-        *((5000, 7000, 4997, False), (5000, 7000, 4998, True), (5000, 4000, 5000, True)),
+        *((None, 8000, read, False) for read in (4097, 4095, 1024)),  # no size of a window
+        *((None, 8000, 4096, True), (None, 2048, 2048, True), (None, 2047, 2048, False)),
+        (None, 200_000, 131_072, True),
+        *((5000, 7000, read, False) for read in (4096, 4997)),  # its window is known
+        *((5000, 7000, 4998, True), (5000, 4000, 5000, True)),
     ],
 )
 async def test_a_prompt_that_the_server_cut_was_not_read(

@@ -96,14 +96,11 @@ def test_ollama_is_where_its_own_variables_say(variables: dict[str, str], place:
         assert OLLAMA.api_url("http://said/api") == "http://said/api"
 
 
-@each_case(
-    ("provider", "variable"),
-    [("ollama", "OLLAMA_API_KEY"), ("vllm", "VLLM_API_KEY"), ("lmstudio", "LM_API_TOKEN")],
-)
-def test_a_local_server_may_have_a_key(provider: str, variable: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(variable, "k")
-        assert PROVIDERS[provider].read_key("m", elsewhere=False) == "k"
+def test_a_local_server_may_have_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {"ollama": "OLLAMA_API_KEY", "vllm": "VLLM_API_KEY", "lmstudio": "LM_API_TOKEN"}
+    for provider, variable in keys.items():
+        monkeypatch.setenv(variable, f"k-{provider}")
+        assert PROVIDERS[provider].read_key("m", elsewhere=False) == f"k-{provider}"
 
 
 @each_case("url", ["localhost:8000", "ftp://h/v1", "http://h/v1?key=sk-1", "http://h/v1#sk-1"])
@@ -129,25 +126,20 @@ def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> No
     assert AZURE.url_of(newer, "judge", "chat/completions") == expected
 
 
-def test_the_header_that_carries_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert OPENAI.headers("k") == {"Authorization": "Bearer k"}
-    assert AZURE.headers("k") == {"api-key": "k"}
+def test_the_headers_carry_the_key_and_to_openai_the_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bearer = {"Authorization": "Bearer k"}
+    assert (OPENAI.headers("k"), AZURE.headers("k")) == (bearer, {"api-key": "k"})
     assert OPENAI.headers(None) == AZURE.headers(None) == {}
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "token-of-entra-1")
     assert AZURE.headers("k") == {"api-key": "k"}
     assert AZURE.headers(None) == {"Authorization": "Bearer token-of-entra-1"}
-    assert OPENAI.headers(None) == {}
     assert redact("token-of-entra-1") == HIDDEN
-
-
-def test_an_account_is_named_to_openai_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "")
-    assert OPENAI.headers(None) == {"OpenAI-Organization": "org-1"}
+    account = {"OpenAI-Organization": "org-1"}
+    assert OPENAI.headers(None) == account
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-    assert OPENAI.headers("k") == {
-        "Authorization": "Bearer k",
-        "OpenAI-Organization": "org-1",
-        "OpenAI-Project": "proj-1",
-    }
-    assert PROVIDERS["groq"].headers("k") == VLLM.headers("k") == {"Authorization": "Bearer k"}
+    assert OPENAI.headers("k") == bearer | account | {"OpenAI-Project": "proj-1"}
+    assert PROVIDERS["groq"].headers("k") == VLLM.headers("k") == bearer

@@ -108,28 +108,27 @@ OTHER = "The international conference is annual."
 
 
 @each_case(
-    ("response", "claims", "left"),
+    ("more", "claims", "left"),
     [
-        (f"{BATTERY} {CASE}", [BATTERY, CASE], []),
-        (f"{BATTERY} {CASE}", [BATTERY], [CASE]),
-        (f"{BATTERY} {CASE}", [], [BATTERY, CASE]),
-        (f"{BATTERY} {CASE}", ["A battery of 20 hours.", "Metal is what it is made of."], []),
-        (f"{BATTERY} It is blue.", [BATTERY], []),  # too short to be missed
-        (f"Sure! {BATTERY} Shall I tell you more about the metal case?", [BATTERY], []),
-        (f"{BATTERY} Let me know if you need anything further about it.", [BATTERY], []),
-        (f"# Battery and case of this telephone\n\n{BATTERY}", [BATTERY], []),
-        (f"{BATTERY} The battery weighs 180 grams.", [BATTERY], ["The battery weighs 180 grams."]),
-        (f"{BATTERY} The battery lasts all day.", [BATTERY], []),
-        (f"{BATTERY} The battery weighs 180 grams.", ["It weighs 180 g.", BATTERY], []),
-        (f"The telephone has these remarkable parts:\n\n- {BATTERY}", [BATTERY], []),
-        (f"{BATTERY} Outdoors the battery lasts twenty hours reliably.", [BATTERY], []),
-        ("", [], []),
-        ("Deliveries were delayed again.", ["A delay of its delivery repeats."], []),
-        (f"{BATTERY} {OTHER}", [BATTERY, "Its interest confers an annuity."], [OTHER]),
+        (CASE, [BATTERY, CASE], []),
+        (CASE, [BATTERY], [CASE]),
+        (CASE, [], [BATTERY, CASE]),
+        (CASE, ["A battery of 20 hours.", "Metal is what it is made of."], []),
+        ("It is blue.", [BATTERY], []),  # too short to be missed
+        ("Shall I tell you more about the metal case?", [BATTERY], []),
+        ("Let me know if you need anything further about it.", [BATTERY], []),
+        ("\n\n# Battery and case of this telephone", [BATTERY], []),
+        ("The battery weighs 180 grams.", [BATTERY], ["The battery weighs 180 grams."]),
+        ("The battery weighs 180 grams.", ["It weighs 180 g.", BATTERY], []),
+        ("The battery lasts all day.", [BATTERY], []),
+        ("Outdoors the battery lasts twenty hours reliably.", [BATTERY], []),
+        (OTHER, [BATTERY, "Its interest confers an annuity."], [OTHER]),
     ],
 )
-def test_sentences_that_state_something_and_are_in_no_claim(response, claims, left) -> None:
-    assert list(uncovered(split_sentences(response), claims)) == left
+def test_sentences_that_state_something_and_are_in_no_claim(
+    more: str, claims: list[str], left: list[str]
+) -> None:
+    assert list(uncovered(split_sentences(f"{BATTERY} {more}"), claims)) == left
 
 
 @each_case(
@@ -137,21 +136,16 @@ def test_sentences_that_state_something_and_are_in_no_claim(response, claims, le
     [
         ("The battery lasts 20 hours.", "The battery is lasting twenty hours.", False),
         ("The warranty lasts two years.", "Two years.", False),  # the rest is in the query
-        ("It weighs 180 grams.", "It weighs 180 grams.", False),
         ("It weighs 180 grams.", "It weighs 108 grams.", True),
         ("It opened in 1932.", "It was opened.", True),
-        ("It has 12 parts.", "It has many parts.", True),
         ("It has 2 parts.", "It has a left and a right part.", False),
         ("It lasts 25 hours.", "It lasts twenty-five hours.", False),
         ("It weighs 1149 g.", "It weighs 1,149 g.", False),
         ("It weighs 2.5 g.", "It weighs 25 g.", True),
         ("In 2019 300 people were hired.", "The firm hired 300 people in 2019.", False),
         ("Die Batterie lädt in 30 Minuten.", "In dreißig Minuten lädt die Batterie.", False),
-        ("It is blue.", "Blue: it is.", False),
         ("It is new.", "It is old.", True),
         ("Anna Novak founded the company.", "The battery lasts twenty hours.", True),
-        ("Die Batterie hält zwanzig Stunden.", "The battery lasts twenty hours.", True),
-        ("Die Batterie hält lange.", "Sie hält lange, die Batterie.", False),
         ("電池は二十時間持つ。", "電池は二十時間持ちます。", False),
         ("会社は東京にある。", "電池は二十時間持ちます。", True),
     ],

@@ -123,19 +123,6 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     assert "1 reply from the cache" in said("-v")
 
 
-def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) -> None:
-    make_model("nli")
-    text = "The phone weighs 172 grams."
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"response": text, "contexts": [text]}))
-    options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
-    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
-    assert done.exit_code == 0, done.output
-    assert "calls to a local model (free)" in done.output
-    told = json.loads((tmp_path / "out.json").read_text())
-    assert told["calls"] == 0
-    assert told["local_calls"] > 0
-
-
 @pytest.mark.parametrize("said", ["local:pair", "offline,local:pair,offline"])
 def test_a_changed_model_is_another_run(make_model, tmp_path: Path, said: str) -> None:
     make_model("nli")

@@ -273,63 +273,44 @@ def test_english(claim, label, reason):
 
 
 @each_case(
-    ("context", "supported", "other"),
+    ("context", "claim", "label"),
     [
-        (
-            "Der Wasserkocher kocht einen Liter in 22 Minuten.",
-            "Ein Liter kocht in 22 Minuten.",
-            "Ein Liter kocht in 35 Minuten.",
-        ),
-        ("Das Gehäuse ist wasserdicht.", None, "Das Gehäuse ist nicht wasserdicht."),
-        ("Erschienen am 5. März 2019.", None, "Es ist am 6. März 2019 erschienen."),
-        ("La coque est étanche.", None, "La coque n'est pas étanche."),
-        ("La pantalla es resistente al agua.", None, "La pantalla no es resistente al agua."),
-        ("A garantia cobre a bateria.", None, "A garantia não cobre a bateria."),
-        (
-            "Чайник кипятит литр воды за 22 минуты.",
-            "Литр воды кипятится за 22 минуты.",
-            "Чайник кипятит литр воды за 35 минут.",
-        ),
-        ("Pin dùng được 10 giờ.", None, "Pin dùng được 12 giờ."),
-        ("这款水壶22分钟烧开一升水。", "水壶22分钟烧开一升水。", "水壶35分钟烧开一升水。"),
-        ("充電には22分かかります。", None, "充電には35分かかります。"),
-        ("แบตเตอรี่ใช้งานได้ 10 ชั่วโมง", None, "แบตเตอรี่ใช้งานได้ 12 ชั่วโมง"),
-        ("बैटरी 10 घंटे चलती है।", "बैटरी 10 घंटे चलती है।", "बैटरी 10 घंटे नहीं चलती है।"),
-        ("البطارية قابلة للإزالة.", None, "البطارية ليست قابلة للإزالة."),
-        ("Batarya 10 saat dayanır.", None, "Batarya 12 saat dayanır."),
-        ("Kerros on vesitiivis.", None, "Takuu kestää kolme vuotta."),
+        ("Der Kocher kocht einen Liter in 22 Minuten.", "Ein Liter kocht in 22 Minuten.", S),
+        ("Der Kocher kocht einen Liter in 22 Minuten.", "Ein Liter kocht in 35 Minuten.", N),
+        ("Das Gehäuse ist wasserdicht.", "Das Gehäuse ist nicht wasserdicht.", N),
+        ("Erschienen am 5. März 2019.", "Es ist am 6. März 2019 erschienen.", N),
+        ("La coque est étanche.", "La coque n'est pas étanche.", N),
+        ("La pantalla es resistente al agua.", "La pantalla no es resistente al agua.", N),
+        ("A garantia cobre a bateria.", "A garantia não cobre a bateria.", N),
+        ("Чайник кипятит литр воды за 22 минуты.", "Литр воды кипятится за 22 минуты.", S),
+        ("Чайник кипятит литр воды за 22 минуты.", "Чайник кипятит литр воды за 35 минут.", N),
+        ("Pin dùng được 10 giờ.", "Pin dùng được 12 giờ.", N),
+        ("这款水壶22分钟烧开一升水。", "水壶22分钟烧开一升水。", S),
+        ("这款水壶22分钟烧开一升水。", "水壶35分钟烧开一升水。", N),
+        ("充電には22分かかります。", "充電には35分かかります。", N),
+        ("แบตเตอรี่ใช้งานได้ 10 ชั่วโมง", "แบตเตอรี่ใช้งานได้ 12 ชั่วโมง", N),
+        ("बैटरी 10 घंटे चलती है।", "बैटरी 10 घंटे नहीं चलती है।", N),
+        ("البطارية قابلة للإزالة.", "البطارية ليست قابلة للإزالة.", N),
     ],
 )
-def test_other_languages(context, supported, other):
-    (verdict,) = verify_claims([other], [context])
-    assert verdict.label is N, verdict.reason
-    if supported:
-        (verdict,) = verify_claims([supported], [context])
-        assert verdict.label is S, verdict.reason
+def test_other_languages(context, claim, label):
+    (verdict,) = verify_claims([claim], [context])
+    assert verdict.label is label, verdict.reason
 
 
-@each_case(
-    ("claim", "context", "quote"),
-    [
-        (
-            "The red lamp in the hall was painted by Ines Moreau.",
-            "The red lamp stands in the hall. It was painted by Ines Moreau.",
-            "The red lamp stands in the hall. It was painted by Ines Moreau.",
-        ),
-        (
-            "Charging takes 35 minutes in the car.",
-            "Charging takes 22 minutes at home. Charging takes 35 minutes in the car.",
-            "Charging takes 35 minutes in the car.",
-        ),
-        ("Charging takes 1,5 h.", "Charging takes 90 minutes.", "Charging takes 90 minutes."),
-    ],
-)
-def test_one_sentence_or_two_together_can_support_a_claim(claim, context, quote):
-    (verdict,) = verify_claims([claim], ["Water is wet.", context])
-    assert verdict.label is S
-    (evidence,) = verdict.evidence
-    assert (evidence.context, evidence.quote) == (1, quote)
-    assert context[evidence.start : evidence.end] == quote
+def test_one_sentence_or_two_together_can_support_a_claim():
+    home, car = "Charging takes 22 minutes at home.", "Charging takes 90 minutes in the car."
+    lamp = "The red lamp stands in the hall. It was painted by Ines Moreau."
+    for claim, context, quote in (
+        ("The red lamp in the hall was painted by Ines Moreau.", lamp, lamp),
+        (car, f"{home} {car}", car),
+        ("Charging takes 1,5 h in the car.", car, car),
+    ):
+        (verdict,) = verify_claims([claim], ["Water is wet.", context])
+        assert verdict.label is S
+        (evidence,) = verdict.evidence
+        assert (evidence.context, evidence.quote) == (1, quote)
+        assert context[evidence.start : evidence.end] == quote
 
 
 def test_nothing_to_read_is_not_enough():
