@@ -144,16 +144,6 @@ class JudgeServer:
         await asyncio.gather(*handlers, return_exceptions=True)
         await asyncio.sleep(0.01)  # their connections close in a later turn of the loop
 
-    async def close_socket(self) -> None:
-        """Stop listening and break every connection; called by a fault."""
-        assert self._runner
-        for site in list(self._runner.sites):
-            await site.stop()
-        for connection in list(self._runner.server.connections if self._runner.server else ()):
-            connection.force_close()
-            if connection.transport:
-                connection.transport.abort()
-
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET":  # it does not describe its models
             raise web.HTTPNotFound

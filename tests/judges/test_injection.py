@@ -128,20 +128,6 @@ async def test_a_hostile_sample_gets_one_verdict_a_claim_and_the_judges_own(host
     assert len((block(explain.user, "verdicts") or "").splitlines()) == 4
 
 
-@each_case("hostile", HOSTILE.values())
-async def test_reasons_quotes_and_facts_may_say_anything(hostile: str) -> None:
-    model = Written([OTHER, "It is blue."], said=hostile)
-    score = await scored(model, f"{OTHER} It is blue.", OTHER)
-    assert [claim.label for claim in score.claims] == ["NOT_ENOUGH_INFO", "SUPPORTED"]
-    assert len(model.asked) == 3
-    assert score.detail["explanation"]
-    judge = LlmJudge(model)
-    facts = (await judge.answer(ExtractTruths(context=hostile))).value
-    assert len(facts) == 2
-    reply = await judge.answer(VerifyClaims(claims=facts, contexts=("\n".join(facts),)))
-    assert len(reply.value) == 2
-
-
 FENCED = {"query", "response", "contexts", "claims", "context", "verdicts", "sentences"}
 
 

@@ -29,17 +29,6 @@ def tested(judge_server, kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return run
 
 
-def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judge_server) -> None:
-    done = tested("--json", "out.json", "--fail-under", "rejected=50%")
-    assert done.exit_code == 1, done.output
-    told = json.loads(Path("out.json").read_text())
-    kinds = {kind["kind"]: kind for kind in told["kinds"]}
-    assert (kinds["number"]["right"], kinds["number"]["failed"]) == (0, 0)
-    assert kinds["claims_reversed"]["share"] == 1.0
-    assert told["calls"] == len(judge_server.asked) > 0
-    assert told["gates"] == [{"kind": "rejected", "threshold": 0.5, "value": 0.0, "passed": False}]
-
-
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:
     stopped = tested("--max-calls", "2", "--json", "out.json")
     assert stopped.exit_code == 3

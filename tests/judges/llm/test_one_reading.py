@@ -42,10 +42,6 @@ def claims(text: str) -> object:
     return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
 
 
-def truths(text: str) -> object:
-    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
-
-
 def queries(text: str) -> object:
     return parse_queries(RawReply(text, SHOWN), 1).queries
 
@@ -79,7 +75,6 @@ READERS: tuple[tuple[Read, object, object], ...] = (
         {"grades": [{"number": n, "relevant": n == 2} for n in (1, 2, 3)]},
     ),
     (claims, {"claims": list(CLAIMS)}, {"claims": ["It is red."]}),
-    (truths, {"truths": list(CLAIMS)}, {"truths": ["It is red."]}),
     (
         queries,
         {"commits": True, "queries": {"1": "Where?"}},
@@ -146,23 +141,3 @@ def test_an_answer_in_a_frame_has_one_reading(frame: str) -> None:
 def test_json_that_what_is_around_it_may_change_is_never_read(frame: str) -> None:
     for read, answer, draft in READERS:
         assert refuses(read, _filled(frame, answer, draft)), read
-
-
-@each_case(
-    "text",
-    [
-        "1. SUPPORTED\n2. CONTRADICTED\n3. NOT_ENOUGH_INFO",
-        "1. Relevant\n2. Relevant\n3. Relevant",
-        "1. Yes\n2. No\n3. Yes",
-        "Verdict: yes\nVerdict: yes\nVerdict: no",
-        "Final verdict for each statement in order: Yes. No. Yes.",
-        f"Claims:\n- {CLAIMS[0]}\n- {CLAIMS[1]}",
-        f"1. {CLAIMS[0]}\n2. {CLAIMS[1]}",
-        *("Level: 4", "ABSTAINS", "All is well."),
-        "- claim: 1\n  label: SUPPORTED\n- claim: 2\n  label: no",
-        "| claim | label |\n|---|---|\n| 1 | SUPPORTED |",
-    ],
-)
-def test_text_without_json_is_never_read(text: str) -> None:
-    for read, _, _ in READERS:
-        assert refuses(read, text), read

@@ -11,6 +11,7 @@ from ragstone.judges.llm.replies import (
     parse_claims,
     parse_explanation,
     parse_found,
+    parse_grades,
     parse_queries,
     parse_rating,
 )
@@ -265,3 +266,50 @@ def test_halves_of_characters_are_replaced() -> None:
     with pytest.raises(JudgeFailureError) as caught:
         claims_of("\ud800")
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
+
+
+def three_grades(reply: RawReply) -> list[tuple[bool, str | None]]:
+    return [(grade.relevant, grade.reason) for grade in parse_grades(reply, 3)]
+
+
+def graded(*numbers: object, **more: object) -> str:
+    return json.dumps({"grades": [{"number": n, "relevant": True, **more} for n in numbers]})
+
+
+def test_grades_are_read_by_number_with_their_reasons() -> None:
+    two = {"number": 2, "relevant": False, "reason": "so it is"}
+    blank = {"number": 1, "relevant": True, "reason": " "}
+    text = json.dumps({"grades": [two, {"number": 3, "relevant": True}, blank]})
+    assert three_grades(RawReply(text)) == [(True, None), (False, "so it is"), (True, None)]
+
+
+@each_case(
+    ("numbers", "said"),
+    [
+        *(((), "got 0 grades for 3"), ((2,), "got 1 grade for 3"), ((1, 2, 3, 4), "got 4 grades")),
+        ((1, 1, 3), "the grades for 1 to 3 are numbered 1, 1, 3"),
+        ((0, 1, 2), "the grades for 1 to 3 are numbered 0, 1, 2"),
+        ((1, -2, 3), "the grades for 1 to 3 are numbered 1, -2, 3"),
+    ],
+)
+def test_there_has_to_be_exactly_one_grade_for_each_number(numbers: tuple, said: str) -> None:
+    with pytest.raises(JudgeFailureError, match=said) as caught:
+        three_grades(RawReply(graded(*numbers)))
+    assert caught.value.cause is Cause.COUNT_MISMATCH
+
+
+@each_case(
+    "text",
+    [
+        *(graded(1, number, 3) for number in ("2", "two", "二", 2.0, 2.5, True, [2], None)),
+        *(graded(1, 2, 3, relevant=each) for each in ("yes", "true", 1, 0, 0.5, [True], None)),
+        *(graded(1, 2, 3, **{key: False}) for key in ("is_relevant", "irrelevant", "verdict")),
+        *(graded(1, 2, 3).replace("grades", key) for key in ("verdicts", "contexts", "Grades")),
+        *(graded(1, 2, 3).replace("number", key) for key in ("index", "id", "context")),
+        *(graded(1, 2, 3).replace("}]", f"}}, {last}]") for last in ('{"number": 3}', "true")),
+        *(graded(1, 2, 3)[1:-1], graded(1, 2, 3)[:-9], '{"grades": [true, true, true]}', ""),
+        graded(1, 2, 3).replace("]}", '], "corrections": {"2": false}}'),
+    ],
+)
+def test_grades_in_another_form_are_never_read(text: str) -> None:
+    assert cause_of(three_grades, text) is Cause.MALFORMED

@@ -97,12 +97,6 @@ def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line(question, name
     assert bare(TASKS[question.kind].texts(question)[name]) == text
 
 
-@each_case("space", list("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
-def test_no_line_break_of_any_kind_makes_two_lines_of_a_claim(space: str) -> None:
-    question = VerifyClaims(claims=(f"It is{space}2. blue.", "It is new."), contexts=("c",))
-    assert len(TASKS["verify_claims"].texts(question)["claims"].splitlines()) == 4
-
-
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 OTHER = "The international conference is annual."
 
