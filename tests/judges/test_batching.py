@@ -160,8 +160,7 @@ async def test_of_several_windows_verdicts_the_strongest_counts(labels: str, lab
 
 async def test_an_answer_is_found_in_the_window_that_has_it() -> None:
     found = FoundAnswer(
-        found=True,
-        evidence=(Evidence(context=0, start=0, end=4, quote="here", verified=True),),
+        found=True, evidence=(Evidence(context=0, start=0, end=4, quote="here", verified=True),)
     )
 
     def answer(question: FindAnswer) -> FoundAnswer:
@@ -238,9 +237,8 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
         await split(scripted(answer), context_window=2 * ROOM).answer(question)
     failure = raised.value.failure
     assert failure.cause is Cause.COUNT_MISMATCH
-    assert [(item.number, item.written) for item in failure.returned] == [
-        *((1, "SUPPORTED"), (2, "SUPPORTED"), (4, "SUPPORTED")),
-    ]
+    came = [(1, "SUPPORTED"), (2, "SUPPORTED"), (4, "SUPPORTED")]
+    assert [(item.number, item.written) for item in failure.returned] == came
     for item in failure.returned:
         assert item.verdict
         (place,) = item.verdict.evidence

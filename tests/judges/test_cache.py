@@ -147,7 +147,6 @@ async def test_a_judge_that_cannot_be_opened_leaves_no_open_file(path: Path) -> 
 
 
 KEPT = CachedReply('["é"]', "[]", None, "{}")
-OTHER_OF_REPLIES_FILE = CachedReply("[2]", '["a note"]', "{2}", "{}")
 
 PUTTING = """
 import asyncio, sys
@@ -187,21 +186,6 @@ def query(path_of_replies_file: Path, statement: str) -> list[tuple[object, ...]
 @pytest.fixture
 def path_of_replies_file(tmp_path: Path) -> Path:
     return tmp_path / ".ragstone" / "replies.db"
-
-
-async def test_what_is_kept_is_found_at_once_and_in_the_next_run(path_of_replies_file: Path):
-    async def found(file: ReplyCache) -> list[CachedReply | None]:
-        return [await file.find(key) for key in (b"a", b"b", b"c")]
-
-    file = await ReplyCache(path_of_replies_file).__aenter__()
-    assert await found(file) == [None, None, None]
-    await asyncio.gather(file.store(b"a", KEPT), file.store(b"b", KEPT))
-    await file.store(b"b", OTHER_OF_REPLIES_FILE)
-    assert await found(file) == [KEPT, OTHER_OF_REPLIES_FILE, None]
-    await file.__aexit__()
-    again = await ReplyCache(path_of_replies_file).__aenter__()
-    assert await found(again) == [KEPT, OTHER_OF_REPLIES_FILE, None]
-    await again.__aexit__()
 
 
 async def test_the_folder_is_made_and_kept_out_of_git(path_of_replies_file: Path, tmp_path: Path):

@@ -10,10 +10,7 @@ from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
 from ragstone.judges.llm.prompt import TASKS
 from ragstone.types.claim import FoundAnswer, Rating
-from ragstone.types.questions import (
-    ExtractClaims,
-    Question,
-)
+from ragstone.types.questions import ExtractClaims, Question
 from ragstone.types.reply import Usage
 
 RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"

@@ -10,7 +10,7 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
-from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.embeddings import EmbeddingJudge
 from ragstone.judges.llm.model import Price
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
@@ -220,13 +220,3 @@ async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) 
     faulty.script(CHAT, says(behave, {"claims": []}))
     other = await run(faulty, "faithfulness")
     assert other.manifest.judge_note == f"an LLM at {where}; its verdicts are opinions, not facts"
-
-
-async def test_a_key_for_embeddings_is_demanded_before_anybody_is_asked(faulty, behave) -> None:
-    elsewhere = {"judge": "vllm:m", "embedding_model": "groq:e"}
-    with pytest.raises(UsageError, match=r"groq:e needs a key in .* GROQ_API_KEY"):
-        await run(faulty, AnswerSimilarity(), **elsewhere)
-    assert faulty.calls == []
-    faulty.script(CHAT, says(behave, {"claims": []}))
-    await run(faulty, "faithfulness", on_notice=print, **elsewhere)
-    assert faulty.calls

@@ -38,11 +38,7 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluated(server, kit, **options: object) -> Run:
     plan = {"concurrency": 8, "cache": False, "retries": 2, "timeout": 30.0} | options
     return ragstone.evaluate(
-        kit.samples(ROWS),
-        metrics="faithfulness",
-        judge="openai:mock",
-        base_url=server.url,
-        **plan,
+        kit.samples(ROWS), metrics="faithfulness", judge="openai:mock", base_url=server.url, **plan
     )
 
 

@@ -34,11 +34,7 @@ from ragstone.judges.llm.prompt import (
 )
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
-from ragstone.types.questions import (
-    ExtractClaims,
-    Question,
-    VerifyClaims,
-)
+from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, Usage
 
 TOKENS = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost_usd=None)
@@ -336,14 +332,6 @@ async def test_a_second_reply_that_leaves_something_out_says_so() -> None:
     assert (reply.notes, reply.final) == ((f"no claim was found in: {CASE}",), True)
 
 
-async def test_a_claim_has_its_place_where_that_is_clear() -> None:
-    said = claims(BATTERY, "Metal is what the case is made of.", "Battery and case.")
-    reply = await LlmJudge(Listed(said)).answer(EXTRACT)
-    spans = [claim.span for claim in reply.value]
-    texts = [span and EXTRACT.response[span[0] : span[1]] for span in spans]
-    assert texts == [BATTERY, CASE, None]
-
-
 @pytest.mark.parametrize(
     ("named", "strict", "read"),
     [
@@ -414,9 +402,8 @@ async def test_a_prompt_of_ones_own_gets_the_rows_tags(tmp_path: Path) -> None:
             transcript = Transcript(cached, tags)
             await transcript.reply(EXTRACT)
             keys |= {exchange.key for exchange in transcript.exchanges}
-    assert [prompt.system for prompt in model.asked] == [
-        *("Answer in Ger man; 5 only.", "Answer in ;  only.", "Answer in ; A only."),
-    ]
+    told = ["Answer in Ger man; 5 only.", "Answer in ;  only.", "Answer in ; A only."]
+    assert [prompt.system for prompt in model.asked] == told
     assert keys == {EXTRACT.key}, "the ledger knows no tags"
 
 

@@ -127,12 +127,6 @@ def test_an_option_may_stand_in_either_part_and_is_a_line_only_where_it_is_chose
     assert bare.options == Prompt.of("extract_truths").options, "without words, ours"
 
 
-def test_a_heading_that_is_no_option_of_the_kind_is_text() -> None:
-    prompt = Prompt.parse("extract_claims", f"{TEXT}# limit\n# partial\n", "own.md")
-    assert prompt.user == "{query}\n{response}\n# limit\n# partial"
-    assert prompt.options == {}
-
-
 @each_case(
     "braces",
     ['{"claims": ["It is blue."]}', '{"label": {"a": {}}}', "{}", "{ response }", "{Response}",

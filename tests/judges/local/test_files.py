@@ -93,12 +93,7 @@ NAMES = r"labels=unsupported/supported.*Known labels are"
 @each_case(
     ("kind", "options", "settings", "said"),
     [
-        (
-            "pair",
-            {"labels": ["LABEL_0", "LABEL_1"]},
-            {},
-            f"are LABEL_0, LABEL_1.*{NAMES}",
-        ),
+        ("pair", {"labels": ["LABEL_0", "LABEL_1"]}, {}, f"are LABEL_0, LABEL_1.*{NAMES}"),
         ("pair", {"labels": []}, {}, f"it names no labels.*{NAMES}"),
         ("pair", {"labels": ["neutral", "contradiction"]}, {}, f"are neutral, contra.*{NAMES}"),
         ("one", {"labels": ["LABEL_0"]}, {}, "LABEL_0.*labels=supported for a model with one"),
@@ -316,43 +311,34 @@ async def said(url: str, cache: Path, *, offline: bool = False, code: str = CODE
 
 
 async def test_a_named_model_is_downloaded_once_and_only_what_it_takes(hub, tmp_path) -> None:
-    cache = tmp_path / "hub"
+    with_weights_aside(hub.folder, "weights.bin")
+    name, cache = "local:hf:owner/nli", tmp_path / "hub"
     assert "HF_HUB_OFFLINE does not allow" in await said(hub.url, cache, offline=True)
     assert hub.asked == []
-    assert await said(hub.url, cache) == "local:hf:owner/nli"
-    assert not [path for path in hub.asked if path.endswith(".bin")]
+    assert await said(hub.url, cache) == name
+    assert not [path for path in hub.asked if path.endswith("pytorch_model.bin")]
     assert not [agent for agent in hub.agents if "torch" in agent or "agent/" in agent]
     hub.asked.clear()
-    assert await said(hub.url, cache) == "local:hf:owner/nli"
-    assert await said(hub.url, cache, offline=True) == "local:hf:owner/nli"
+    assert await said(hub.url, cache) == name
+    assert await said(hub.url, cache, offline=True) == name
     assert hub.asked == []
+    [kept] = cache.glob("models--owner--nli/snapshots/*/weights.bin")
+    kept.resolve().unlink()  # as a download that was broken off
+    kept.unlink()
+    lacks = await said(hub.url, cache, offline=True)
+    assert "the hub's cache on this machine is missing " in lacks
+    assert await said(hub.url, cache) == name
+    assert kept.is_file()
 
 
 async def test_a_model_that_the_hub_does_not_have(hub, tmp_path) -> None:
+    code = CODE.replace("hf:owner/nli", "models/nli")
+    told = await said(hub.url, tmp_path / "hub", code=code)
+    assert told.startswith("local:models/nli: there is no folder models/nli")
+    assert told.endswith("for the Hugging Face hub use local:hf:models/nli")
+    assert hub.asked == [], "a path is never looked for in the hub"
     (hub.folder / "model.onnx").unlink()
     told = await said(hub.url, tmp_path / "hub")
     assert "there is no model.onnx or onnx/model.onnx" in told
     closed = await said("http://127.0.0.1:9", tmp_path / "other")
     assert closed.startswith("local:hf:owner/nli: the hub's cache on this machine is missing some")
-
-
-@pytest.mark.parametrize("name", ["tokenizer.json", "weights.bin"])
-async def test_a_download_that_was_broken_off_is_finished(hub, tmp_path, name: str) -> None:
-    with_weights_aside(hub.folder, "weights.bin")
-    cache = tmp_path / "hub"
-    assert await said(hub.url, cache) == "local:hf:owner/nli"
-    [kept] = cache.glob(f"models--owner--nli/snapshots/*/{name}")
-    kept.resolve().unlink()
-    kept.unlink()
-    lacks = await said(hub.url, cache, offline=True)
-    assert "the hub's cache on this machine is missing " in lacks
-    assert await said(hub.url, cache) == "local:hf:owner/nli"
-    assert await said(hub.url, cache, offline=True) == "local:hf:owner/nli"
-
-
-async def test_a_path_is_never_looked_for_in_the_hub(hub, tmp_path) -> None:
-    code = CODE.replace("hf:owner/nli", "models/nli")
-    told = await said(hub.url, tmp_path / "hub", code=code)
-    assert told.startswith("local:models/nli: there is no folder models/nli")
-    assert told.endswith("for the Hugging Face hub use local:hf:models/nli")
-    assert hub.asked == []

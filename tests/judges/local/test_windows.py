@@ -16,6 +16,9 @@ from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.judge import Window, make_windows, split_spans
 from ragstone.judges.local.model import LocalSettings
 
+TWO = ["One two. Three.", "Four five."]
+REPEATED = ["A b c d e f. G h.", "G h. I j k l m n.", "O p."]
+
 
 def starts(text: str) -> list[int]:
     """A token is a word here."""
@@ -27,33 +30,24 @@ def windows(contexts: list[str], room: int, *, join: bool = False) -> list[Windo
 
 
 @each_case(
-    ("contexts", "room", "texts"),
+    ("contexts", "room", "join", "texts"),
     [
-        (["One two. Three.", "Four five."], 10, ["One two. Three.", "Four five."]),
+        (TWO, 10, False, TWO),
+        (TWO, 10, True, ["One two. Three.\nFour five."]),
         # a short last sentence is repeated in the next window, a long one is not
-        (
-            ["A b c d e f. G h. I j k l m n. O p."],
-            8,
-            ["A b c d e f. G h.", "G h. I j k l m n.", "O p."],
-        ),
-        (["A b c d. E f g h. I j k l."], 8, ["A b c d. E f g h.", "I j k l."]),
+        (["A b c d e f. G h. I j k l m n. O p."], 8, False, REPEATED),
+        (["A b c d. E f g h. I j k l."], 8, False, ["A b c d. E f g h.", "I j k l."]),
         # a sentence longer than the room is cut between tokens
-        (["a b c d e f g h i j"], 4, ["a b c d", "e f g h", "i j"]),
-        (["", "  "], 4, []),
+        (["a b c d e f g h i j"], 4, False, ["a b c d", "e f g h", "i j"]),
+        (["", "  "], 4, False, []),
     ],
 )
-def test_contexts_are_cut_at_sentences_into_windows_of_their_own(contexts, room, texts) -> None:
-    made = windows(contexts, room)
+def test_contexts_are_cut_at_sentences_into_windows_of_their_own(contexts, room, join, texts):
+    made = windows(contexts, room, join=join)
     assert [each.text.strip() for each in made] == texts
     for window in made:
         for each in window.spans:
             assert contexts[each.context][each.start : each.end].strip() in window.text
-
-
-def test_short_contexts_share_a_window_where_they_are_joined() -> None:
-    [window] = windows(["One two. Three.", "Four five."], 10, join=True)
-    assert window.text == "One two. Three.\nFour five."
-    assert [each.context for each in window.spans] == [0, 0, 1]
 
 
 def places(made: Iterable[Window]) -> set[tuple[int, int]]:

@@ -27,11 +27,7 @@ def test_numbers_are_read_as_every_country_writes_them(written, values):
     ("text", "value", "dimension"),
     [
         *(("90 minutes", 5400, "time"), ("1.5 h", 5400, "time"), ("1 year", 12, "months")),
-        *(
-            ("35°C", 35, "celsius"),
-            ("9 degrees Celsius", 9, "celsius"),
-            ("12 %", 12, "percent"),
-        ),
+        *(("35°C", 35, "celsius"), ("9 degrees Celsius", 9, "celsius"), ("12 %", 12, "percent")),
         *(("$1.2 million", 1.2e6, "dollars"), ("$5m", 5e6, "dollars"), ("49 €", 49, "euros")),
         *(("5 km", 5000, "length"), ("10-inch", 0.254, "length"), ("-5 °C", -5, "celsius")),
         *(("twelve hours", 43200, "time"), ("twenty-five hours", 90000, "time")),
