@@ -35,28 +35,13 @@ def test_what_does_not_say_which_is_supported_is_refused(said: str) -> None:
 
 
 def test_chances_add_up_what_means_the_same() -> None:
-    head = Head((NO, YES, NEI))
-    yes, no = head.probabilities(np.log(np.array([[0.1, 0.7, 0.2]], dtype=np.float32)))
-    assert (yes[0], no[0]) == pytest.approx((0.7, 0.1))
-    yes, no = Head((YES, YES, NEI)).probabilities(
-        np.log(np.array([[0.3, 0.5, 0.2]], dtype=np.float32))
-    )
-    assert (yes[0], no[0]) == pytest.approx((0.8, 0.0))
-
-
-def test_a_lone_output_is_a_chance_by_the_logistic_curve() -> None:
     logits = np.array([[0.0], [1000.0], [-1000.0]], dtype=np.float32)
     assert Head((YES,)).probabilities(logits)[0].tolist() == pytest.approx([0.5, 1.0, 0.0])
     assert Head((NEI,)).probabilities(logits)[0].tolist() == pytest.approx([0.5, 0.0, 1.0])
-
-
-def test_what_are_chances_already_is_left_as_it_is() -> None:
-    none = np.array([[0.0], [0.25]], dtype=np.float32)
-    assert Head((YES,), is_probability=True).probabilities(none)[0].tolist() == [0.0, 0.25]
-    assert Head((NEI,), is_probability=True).probabilities(none)[0].tolist() == [1.0, 0.75]
-    three = np.array([[0.5, 0.25, 0.25]], dtype=np.float32)
-    yes, no = Head((NO, YES, NEI), is_probability=True).probabilities(three)
-    assert (yes[0], no[0]) == (0.25, 0.5)
+    chances = np.array([[0.3, 0.5, 0.2]], dtype=np.float32)
+    for head, given in (((YES, YES, NEI), np.log(chances)), ((YES, YES, NO), chances)):
+        yes, no = Head(head, is_probability=given is chances).probabilities(given)
+        assert (yes[0], no[0]) == pytest.approx((0.8, 0.2 if given is chances else 0.0))
 
 
 def test_the_outputs_shape_says_what_is_judged() -> None:
