@@ -369,10 +369,3 @@ async def test_sentences_are_graded_in_batches_that_fit() -> None:
 )
 def test_four_characters_a_token_and_one_where_each_is_a_word(text: str, tokens: int) -> None:
     assert estimated_tokens(text) == tokens
-
-
-def test_a_text_has_no_more_tokens_than_characters_and_its_parts_no_fewer_than_it() -> None:
-    text = "電池 lasts twenty hours. " * 9
-    for cut in range(len(text)):
-        parts = estimated_tokens(text[:cut]) + estimated_tokens(text[cut:])
-        assert estimated_tokens(text) <= parts <= len(text)

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,27 +18,12 @@ from ragstone.evaluation.runner import Evaluation
 from ragstone.types.config import Plan
 
 NAME, OFFLINE, LLM = "response_relevancy", "offline", "openai:gpt-4o-mini"
-ROWS = [
-    {
-        "query": "How heavy is it?",
-        "response": f"It weighs {number} grams.",
-        "contexts": [f"It weighs {number} grams."],
-    }
-    for number in (180, 190)
-]
+TEXTS = [f"It weighs {number} grams." for number in (180, 190)]
+ROWS = [{"query": "How heavy is it?", "response": text, "contexts": [text]} for text in TEXTS]
 REASON = (
     "The judge is openai:gpt-4o-mini, because the offline judge cannot score response_relevancy "
     "and OPENAI_API_KEY is set"
 )
-
-
-@dataclass(frozen=True)
-class Done:
-    """What the command line left: its exit code and what it wrote."""
-
-    code: object
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -60,14 +45,16 @@ def server(judge_server: Any, kit: Any, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    def call(*arguments: str) -> Done:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Return what the command line left: its exit code and what it wrote."""
+
+    def call(*arguments: str) -> Any:
         monkeypatch.setattr("sys.argv", ["ragstone", *arguments])
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()
         wrote = capsys.readouterr()
-        return Done(left.value.code, wrote.out, wrote.err)
+        return SimpleNamespace(code=left.value.code, out=wrote.out, err=wrote.err)
 
     return call
 

@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import ClassVar
 
 import pytest
 from tests.cases import each_case
@@ -34,7 +33,7 @@ from ragstone.judges.llm.prompt import (
 )
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
-from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.types.questions import ExtractClaims, Question, TextSimilarity, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, Usage
 
 TOKENS = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost_usd=None)
@@ -45,10 +44,6 @@ EXTRACT = ExtractClaims(
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 GARBLED = "Zxqv, as it were: nothing to see."
 INVENTION = "Penguins swim quickly."
-
-
-class Strange(ExtractClaims):
-    kind: ClassVar[str] = "strange"
 
 
 class Listed(Model):
@@ -364,10 +359,10 @@ async def test_only_promptfoos_plan_reads_legacy_text_and_not_with_strict_json(
 
 async def test_a_kind_without_a_prompt_is_not_supported() -> None:
     judge = LlmJudge(Listed())
-    assert not judge.takes("strange")
-    with pytest.raises(QuestionNotSupportedError, match="strange"):
-        await judge.answer(Strange(query="q", response="r"))
-    assert judge.identity("strange") is None
+    assert not judge.takes("text_similarity")
+    with pytest.raises(QuestionNotSupportedError, match="text_similarity"):
+        await judge.answer(TextSimilarity(text="a", others=("b",)))
+    assert judge.identity("text_similarity") is None
 
 
 def own(kind: str, line: str) -> Prompt:

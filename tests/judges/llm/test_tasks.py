@@ -10,13 +10,7 @@ from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.llm.coverage import invented, uncovered
 from ragstone.judges.llm.model import unbounded
-from ragstone.judges.llm.prompt import (
-    TASKS,
-    InventedClaimError,
-    Prompt,
-    longest_reply,
-    verdict_schema,
-)
+from ragstone.judges.llm.prompt import TASKS, Prompt, longest_reply, verdict_schema
 from ragstone.judges.llm.replies import RawReply
 from ragstone.types.claim import DraftQuestion, Label
 from ragstone.types.questions import (
@@ -147,19 +141,6 @@ def test_sentences_that_state_something_and_are_in_no_claim(
 def test_claims_that_do_not_come_from_the_response(claim: str, response: str, new: bool) -> None:
     claims, query = ["It is.", claim], "It is what? How long does the warranty last?"
     assert invented(claims, response, query) == (claim if new else None)
-
-
-def test_a_list_with_a_claim_that_does_not_come_from_the_response_is_refused() -> None:
-    parse = TASKS["extract_claims"].parse
-    (claim,) = parse(RawReply('{"claims": ["It is blue."]}'), EXTRACT)
-    assert (claim.text, claim.span) == ("It is blue.", (0, 11))
-    short = EXTRACT.varied(query="How long does the warranty last?", response="Two years.")
-    assert parse(RawReply('{"claims": ["The warranty lasts two years."]}'), short)
-    text = '{"claims": ["It is blue.", "It weighs 180 grams."]}'
-    with pytest.raises(InventedClaimError) as caught:
-        parse(RawReply(text), EXTRACT)
-    assert caught.value.cause is Cause.MALFORMED
-    assert str(caught.value) == "the claim 'It weighs 180 grams.' is not in the response"
 
 
 def test_what_a_question_limits_its_schema_limits() -> None:
@@ -312,26 +293,19 @@ def test_replies_are_read_in_the_form_of_the_schema_and_in_no_other(question: Qu
     assert optional == OPTIONAL.get(question.kind, set())
 
 
-DRAFT = {"query": "What\nis it?", "reference": "It is old.", "claims": ["It is\nold."]}
-
-
-def test_drafts_keep_their_quotes_as_written() -> None:
-    quote = {"passage": 2, "quote": "Is  old"}
-    reply = RawReply(json.dumps({"questions": [{**DRAFT, "quotes": [quote]}]}))
-    assert TASKS["write_questions"].parse(reply, WRITE) == (
-        DraftQuestion(
-            query="What is it?",
-            reference="It is old.",
-            claims=("It is old.",),
-            quotes=((2, "Is  old"),),
-        ),
-    )
-
-
 def test_no_more_questions_than_asked_for_are_read_and_none_without_a_query() -> None:
-    many = {"questions": [{**DRAFT, "query": query} for query in ("", "A?", "B?", "C?")]}
     parse = TASKS["write_questions"].parse
-    assert [each.query for each in parse(RawReply(json.dumps(many)), WRITE)] == ["A?", "B?"]
+    draft = {"reference": "It is old.", "claims": ["It is\nold."]}
+    draft["quotes"] = [{"passage": 2, "quote": "Is  old"}]
+    many = {"questions": [{**draft, "query": query} for query in ("", "What\nis it?", "B?", "C?")]}
+    first, second = parse(RawReply(json.dumps(many)), WRITE)
+    assert first == DraftQuestion(
+        query="What is it?",
+        reference="It is old.",
+        claims=("It is old.",),
+        quotes=((2, "Is  old"),),  # as written
+    )
+    assert second.query == "B?"
     assert parse(RawReply('{"questions": []}'), WRITE) == ()
     placeholder = '{"questions": [{"query": "What?", "claims": ["<claim 1>"]}]}'
     for reply in ("What is it?", '{"questions": [{"query": "..."}]}', placeholder):

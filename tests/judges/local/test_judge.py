@@ -101,63 +101,16 @@ async def test_the_order_of_contexts_changes_no_verdict_unless_they_are_joined(m
     assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED]
 
 
-async def test_no_pair_is_longer_than_the_model_takes(make_model) -> None:
-    lengths: list[int] = []
-    judge = EntailmentJudge(str(make_model("nli", max_position_embeddings=40)))
-    async with judge:
-        judge._model._session = Seen(judge._model._session, lengths)
-        words = "the phone weighs 172 grams " * 50  # one sentence, longer than any window
-        await judge.answer(VerifyClaims(claims=("The phone",), contexts=(words, LONG)))
-    assert max(lengths) <= 40
+class Around:
+    """onnxruntime's session, and how many pairs each run had; it fails or puts out no number
+    where a token is claimed."""
 
-
-class Seen:
-    """onnxruntime's session, and how long, or how many, the pairs of each run were."""
-
-    def __init__(self, session: object, lengths: list[int], *, counts: bool = False) -> None:
-        self._session, self._lengths, self._axis = session, lengths, 0 if counts else 1
+    def __init__(self, session: object, ill: int = -1, *, fails: bool = False) -> None:
+        self._session, self._ill, self._fails, self.runs = session, ill, fails, list[int]()
 
     def run(self, names: Sequence[str], feeds: dict) -> list:
-        self._lengths.append(feeds["input_ids"].shape[self._axis])
-        return self._session.run(names, feeds)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._session, name)
-
-
-async def test_what_is_asked_at_once_goes_through_the_model_together(make_model) -> None:
-    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(batch=32))
-    questions = [
-        VerifyClaims(claims=(f"The phone weighs {n} grams", "The box"), contexts=CONTEXTS)
-        for n in range(8)
-    ]
-    runs: list[int] = []
-    async with judge:
-        judge._model._session = Seen(judge._model._session, runs, counts=True)
-        await asyncio.gather(*map(judge.answer, questions))
-    assert runs == [32]  # 8 questions, 2 claims, 2 contexts
-
-
-async def test_a_model_that_finds_its_scales_as_it_runs_is_run_pair_by_pair(make_model) -> None:
-    folder = str(make_model("nli", scales=True))
-    question = VerifyClaims(claims=("The box", "The phone", "The radio"), contexts=CONTEXTS)
-    runs: list[int] = []
-    async with EntailmentJudge(folder) as judge:
-        judge._model._session = Seen(judge._model._session, runs, counts=True)
-        await judge.answer(question)
-    assert runs == [1] * 6  # 3 claims, 2 contexts
-    told = EntailmentJudge(folder, LocalSettings(batch=8))
-    assert told.identity("verify_claims") != judge.identity("verify_claims")
-
-
-class Faulty:
-    """onnxruntime's session, which puts out no number, or fails, where `radio` is claimed."""
-
-    def __init__(self, session: object, radio: int, *, fails: bool) -> None:
-        self._session, self._radio, self._fails = session, radio, fails
-
-    def run(self, names: Sequence[str], feeds: dict) -> list:
-        ill = (feeds["input_ids"] == self._radio).any(axis=1)
+        self.runs.append(len(feeds["input_ids"]))
+        ill = (feeds["input_ids"] == self._ill).any(axis=1)
         if self._fails and ill.any():
             raise RuntimeError("an index is out of bounds")
         [logits] = self._session.run(names, feeds)
@@ -168,13 +121,29 @@ class Faulty:
         return getattr(self._session, name)
 
 
+@pytest.mark.parametrize(("scales", "runs"), [(False, [16, 16]), (True, [1] * 32)])
+async def test_what_is_asked_at_once_goes_through_the_model_together(make_model, scales, runs):
+    """Unless the model finds its scales as it runs: then it is run pair by pair."""
+    judge = EntailmentJudge(str(make_model("nli", scales=scales)))
+    questions = [
+        VerifyClaims(claims=(f"The phone weighs {n} grams", "The box"), contexts=CONTEXTS)
+        for n in range(8)
+    ]
+    async with judge:
+        judge._model._session = session = Around(judge._model._session)
+        await asyncio.gather(*map(judge.answer, questions))
+    assert session.runs == runs  # 8 questions, 2 claims, 2 contexts
+    told = EntailmentJudge(str(make_model("nli", scales=scales)), LocalSettings(batch=8))
+    assert (told.identity("verify_claims") != judge.identity("verify_claims")) is scales
+
+
 @pytest.mark.parametrize("fails", [True, False])
 async def test_a_pair_that_cannot_be_judged_fails_no_other(make_model, fails: bool) -> None:
     judge = EntailmentJudge(str(make_model("nli")))
     claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
     async with judge:
         radio = judge._model.pair("radio", "").ids[1]
-        judge._model._session = Faulty(judge._model._session, radio, fails=fails)
+        judge._model._session = Around(judge._model._session, radio, fails=fails)
         outcomes = await asyncio.gather(
             *(outcome_of(judge, VerifyClaims(claims=(c,), contexts=CONTEXTS)) for c in claims)
         )

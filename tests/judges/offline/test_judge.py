@@ -63,24 +63,20 @@ REFUSED |= {"generate_queries", "rate_response", "write_questions"}
 @each_case(
     ("query", "context", "quote"),
     [
-        ("How fast does the Tarn 4 charge?", "It is new. The Tarn 4 charges fast. Now.",
-         "The Tarn 4 charges fast."),
+        ("How fast does the Tarn 4 charge?", "Yes. The Tarn 4 charges fast. Now.", slice(5, 29)),
         ("How fast does the Tarn 4 charge?", "The Tarn 3 charges fast.", None),
         ("How fast does the Orvane charge? Does the Orvane?", "The phone charges fast.", None),
         ("Which colour has the box?", "The box is heavy.", None),
-        ("電池の交換費用は？", "電池の交換費用は59ユーロです。", "電池の交換費用は59ユーロです。"),
-        ("What", "Nothing.", None),
-        ("Is it blue?", "", None),
+        ("電池の交換費用は？", "電池の交換費用は59ユーロです。", slice(0, 16)),
+        *(("What", "Nothing.", None), ("Is it blue?", "", None)),
     ],
-)  # fmt: skip
+)
 async def test_a_context_with_the_words_of_a_query_may_answer_it(query, context, quote):
     question = FindAnswer(query=query, contexts=("Other text.", context))
     answer = (await OfflineJudge().answer(question)).value
     assert answer.found is (quote is not None)
-    assert [(item.context, item.quote) for item in answer.evidence] == (
-        [(1, quote)] if quote else []
-    )
-    assert all(context[item.start : item.end] == item.quote for item in answer.evidence)
+    places = [(each.context, slice(each.start, each.end), each.quote) for each in answer.evidence]
+    assert places == ([(1, quote, context[quote])] if quote else [])
 
 
 async def test_answers_what_words_can_answer_and_refuses_the_others_by_name():
@@ -95,19 +91,12 @@ async def test_answers_what_words_can_answer_and_refuses_the_others_by_name():
             assert (await OfflineJudge().answer(question)).usage == Usage()
 
 
-TEXTS = st.text(
-    alphabet=st.one_of(
-        st.sampled_from("ab 1.,%-'\"\n\0*#|[]?!；。不没नहीก็\ud800\u0301"), st.characters()
-    ),
-    max_size=120,
-)
-WORDY = st.lists(
-    st.sampled_from(
-        "the lamp not no 35 minutes 22 hours on off before after Paris Berlin 5 May 2024 red, it. "
-        "kein ne pas 不 没有 电池 ไม่ नहीं $5 10% half never Jan 1,000 2024-05-06 and without".split()
-    ),
-    max_size=25,
-).map(" ".join)
+TEXTS = st.text("ab 1.,%-'\"\n\0*#|[]?!；。不没नहीก็é\ud800\u0301", max_size=120)
+WORDS = (
+    "the lamp not no 35 minutes 22 hours on off before after Paris Berlin 5 May 2024 red, it. "
+    "kein ne pas 不 没有 电池 ไม่ नहीं $5 10% half never Jan 1,000 2024-05-06 and without"
+).split()
+WORDY = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
 ANY = st.one_of(TEXTS, WORDY)
 
 
@@ -194,13 +183,7 @@ def test_an_answer_that_states_nothing_makes_no_context_relevant(answer):
     assert relevant(answer, []) == []
 
 
-WORDY_OF_GRADES = st.lists(
-    st.sampled_from("the lamp not no 35 minutes 22 hours on off Paris red, it. 电池 ไม่".split()),
-    max_size=15,
-).map(" ".join)
-
-
-@given(WORDY_OF_GRADES, st.lists(WORDY_OF_GRADES, max_size=4))
+@given(WORDY, st.lists(WORDY, max_size=4))
 def test_there_is_one_grade_a_context_and_the_order_does_not_matter(answer, contexts):
     grades = grade_contexts(answer, contexts)
     assert len(grades) == len(contexts)
