@@ -338,11 +338,14 @@ async def test_contexts_that_do_not_fit_together_are_graded_in_windows() -> None
 async def test_a_long_context_is_graded_in_pieces_and_relevant_if_one_is() -> None:
     judge = grading()
     late = f"{sentences(60)} This is right. {sentences(30, 60)}"
-    reply = await graded(judge, contexts("short", late, sentences(70), "right"))
+    question = contexts("short", late, sentences(70), "right")
+    reply = await graded(judge, question)
     assert [grade.relevant for grade in reply.value] == [False, True, False, True]
     pieces = [text for asked in judge.asked for text in asked.contexts]
     assert len(pieces) > 4
     assert reply.value[1].reason in [piece[:9] for piece in pieces if "right" in piece]
+    with pytest.raises(JudgeFailureError, match="too late"):
+        await graded(ScriptedJudge({"grade_contexts": LATE}), question)
 
 
 async def test_sentences_are_graded_in_batches_that_fit() -> None:

@@ -134,22 +134,16 @@ async def test_a_cost_is_estimated_where_no_tokens_are_told(faulty) -> None:
     assert budget.spent
 
 
-async def test_it_takes_no_other_question(judge) -> None:
-    assert judge.takes("text_similarity")
-    assert not judge.takes("extract_claims")
-    with pytest.raises(QuestionNotSupportedError, match="it only compares texts"):
-        await judge.answer(ExtractClaims(query="q", response="r"))
-
-
-def test_model_and_place_make_the_identity() -> None:
+async def test_it_only_compares_texts_and_model_and_place_make_the_identity() -> None:
     judges = [EmbeddingJudge(embedder(url)) for url in ("http://a", "http://a", "http://b")]
     one, same, other = [judge.identity("text_similarity") for judge in judges]
     assert one == same != other
-    assert judges[0].identity("extract_claims") is None
-    assert (judges[0].name, judges[0].description) == (
-        "openai:e",
-        "cosines of embeddings at http://a/v1",
-    )
+    judge = judges[0]
+    assert (judge.identity("extract_claims"), judge.name) == (None, "openai:e")
+    assert judge.description == "cosines of embeddings at http://a/v1"
+    assert judge.kinds == {"text_similarity"}
+    with pytest.raises(QuestionNotSupportedError, match="it only compares texts"):
+        await judge.answer(ExtractClaims(query="q", response="r"))
 
 
 async def run(faulty, *metrics: object, **options: object) -> Run:

@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 from typing import Self
 
@@ -154,33 +153,28 @@ async def test_half_of_it_does_not(answering: int) -> None:
 
 async def test_claims_are_extracted_by_the_first_that_answers() -> None:
     first, second = (ScriptedJudge({"extract_claims": CLAIMS}, name=name) for name in "ab")
-    panel = PanelJudge([failing(), first, second])
-    reply = await panel.answer(EXTRACT)
+    reply = await PanelJudge([failing(), first, second]).answer(EXTRACT)
     assert [claim.text for claim in reply.value] == ["It is blue."]
     assert (first.asked, second.asked) == ([EXTRACT], [])
     assert reply.notes == ("judge 1 (late) did not answer: timeout: too late",)
     assert reply.usage == Usage(calls=4, retries=2)
+    refused = failing(Failure(Cause.REFUSAL, "no"))
+    with pytest.raises(JudgeFailureError, match=r"2 of the panel's 2 judges.*too late"):
+        await PanelJudge([failing(), refused]).answer(EXTRACT)
 
 
-async def test_all_are_asked_at_once() -> None:
-    slow = [ScriptedJudge({"verify_claims": [{"label": S}]}, seconds=60) for _ in range(3)]
-    asking = asyncio.create_task(PanelJudge(slow).answer(verify(1)))
-    await asyncio.sleep(0.01)
-    assert [judge.under_way for judge in slow] == [1, 1, 1]
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert [judge.under_way for judge in slow] == [0, 0, 0]
+async def test_all_are_asked_at_once_and_what_stops_the_run_ends_the_other_calls() -> None:
+    slow = [ScriptedJudge({"verify_claims": [{"label": S}]}, seconds=60) for _ in range(2)]
+    under_way: list[int] = []
 
-
-async def test_what_stops_the_run_comes_through_and_ends_the_other_calls() -> None:
     def reject(_: object) -> object:
+        under_way.extend(judge.under_way for judge in slow)
         raise UsageError("the key was rejected")
 
-    slow = ScriptedJudge({"verify_claims": [{"label": S}]}, seconds=60)
+    panel = PanelJudge([*slow, ScriptedJudge({"verify_claims": reject}, seconds=0.01)])
     with pytest.raises(UsageError, match="the key was rejected"):
-        await PanelJudge([slow, ScriptedJudge({"verify_claims": reject})]).answer(verify(1))
-    assert slow.under_way == 0
+        await panel.answer(verify(1))
+    assert (under_way, [judge.under_way for judge in slow]) == ([1, 1], [0, 0])
 
 
 async def test_a_panel_takes_what_all_its_judges_take() -> None:

@@ -25,6 +25,7 @@ from ragstone.types.reply import Failure
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 TEXT = "# system\nBe just.\n# user\n{query}\n{response}\n"
+OTHER_HEADINGS = ("# limit", "## user", "#user", " # user", "# user:", "# users", "# User")
 TRUTHS = "# system\nBe just.\n# user\n{context}\n"
 
 
@@ -170,20 +171,15 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
         ("# system\nBe just.\n# user\n{query}", {"system": "Be just.", "user": "{query}"}),
         ("---\nversion: 1\n---\n# user\na\n\nb\n", {"user": "a\n\nb"}),
         ("# user\nb\n# system\na", {"user": "b", "system": "a"}),
-        ("before\n# user  \t\na", {"user": "a"}),
+        *((text, {"user": "a"}) for text in ("before\n# user  \t\na", "---\n# user\na")),
         ("# user\na\n# user\nb", {"user": "b"}),
-        ("---\n# user\na", {"user": "a"}),  # no end: it is no front matter
         ("# user\n---\n# system\na\n---\n", {"user": "---", "system": "a\n---"}),
+        *((f"# system\na\n{line}\nb", {"system": f"a\n{line}\nb"}) for line in OTHER_HEADINGS),
         ("no heading", {}),
     ],
 )
 def test_the_parts_under_headings_of_these_names(text: str, found: dict[str, str]) -> None:
     assert sections(text, ("system", "user")) == found
-
-
-@each_case("line", ["# limit", "## user", "#user", " # user", "# user:", "# users", "# User"])
-def test_any_other_heading_is_text(line: str) -> None:
-    assert sections(f"# system\na\n{line}\nb", ("system", "user")) == {"system": f"a\n{line}\nb"}
 
 
 @each_case("reason", set(RETRY_REASONS) - {INCOMPLETE, INVENTED})

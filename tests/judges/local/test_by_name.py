@@ -14,7 +14,7 @@ from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.factory import LEAST, make_judge
+from ragstone.judges.factory import make_judge
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
@@ -30,31 +30,18 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
-def test_a_local_model_is_made_once_however_often_it_is_named(make_model) -> None:
-    name = f"local:{make_model('nli')},threads=1"
-    panel = make_judge(Plan(judge=f"{name},openai:m,{name}"), asked=[[KIND]])
+def test_a_local_model_is_made_once_and_has_one_vote_however_often_it_is_named(make_model) -> None:
+    name = f"local:{make_model('nli')}"
+    said = f"{name},threads=1"
+    panel = make_judge(Plan(judge=f"{said},openai:m,{said}", votes=3), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
-    kept, _, again = panel.judges
+    assert panel.name == f"2*{name},3*openai:m"
+    kept, again = panel.judges[0], panel.judges[-1]
     assert isinstance(kept, CachedJudge)
     assert isinstance(again, CachedJudge)
     assert kept.judge is again.judge
-    alone = make_judge(Plan(judge=name, votes=3, cache=False), asked=[[KIND]])
+    alone = make_judge(Plan(judge=said, votes=3, cache=False), asked=[[KIND]])
     assert isinstance(alone, EntailmentJudge)
-
-
-@each_case(
-    ("judge", "name"),
-    [
-        ("openai:a, local:nli", "3*openai:a,local:nli"),
-        ("offline,local:nli,threshold=0.7", "offline,local:nli,threshold=0.7"),
-        ("local:nli,local:nli,threshold=0.7,threads=2", "local:nli,local:nli,threshold=0.7"),
-    ],
-)
-def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name: str) -> None:
-    make_model("nli")
-    for guess in (None, LEAST):
-        made = make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=guess)
-        assert made.name == name
 
 
 @each_case(
