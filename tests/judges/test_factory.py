@@ -151,38 +151,34 @@ def comparing(plan: Plan, **options: object) -> str:
 
 
 HERE = "http://localhost:1/v1"
+SMALL = "openai:text-embedding-3-small (cosines of"
 NGRAMS = "offline (hashed character n-grams, not meaning)"
 
 
 @each_case(
-    ("plan", "who"),
+    ("judge", "embeds", "base_url", "who"),
     [
-        ({"judge": "openai:m"}, "openai:text-embedding-3-small (cosines of"),
-        ({"judge": "openai:a,vllm:b"}, "openai:text-embedding-3-small (cosines of"),
-        ({"judge": "openai:m", "base_url": HERE}, NGRAMS),
-        *(({"judge": judge}, NGRAMS) for judge in ("vllm:m", "offline")),
-        ({"judge": "vllm:m", "embedding_model": "e"}, "openai:e (cosines of embeddings at"),
-        ({"judge": "vllm:m", "embedding_model": "ollama:e:latest"}, "ollama:e:latest (cosines of"),
-        ({"embedding_model": "openai:e"}, "openai:e (cosines of embeddings at"),
+        *((judge, None, None, SMALL) for judge in ("openai:m", "openai:a,vllm:b")),
+        *((judge, None, None, NGRAMS) for judge in ("vllm:m", "offline")),
+        ("openai:m", None, HERE, NGRAMS),
+        ("vllm:m", "e", None, "openai:e (cosines of embeddings at"),
+        ("vllm:m", "ollama:e:latest", None, "ollama:e:latest (cosines of"),
         # a base_url is the place of the judge's provider
+        ("vllm:m", "vllm:e", HERE, f"vllm:e (cosines of embeddings at {HERE})"),
         (
-            {"judge": "vllm:m", "embedding_model": "vllm:e", "base_url": HERE},
-            f"vllm:e (cosines of embeddings at {HERE})",
-        ),
-        (
-            {"judge": "vllm:m", "embedding_model": "openai:e", "base_url": HERE},
+            "vllm:m",
+            "openai:e",
+            HERE,
             "openai:e (cosines of embeddings at https://api.openai.com/v1)",
         ),
-        (
-            {"judge": "offline", "embedding_model": "openai:e", "base_url": HERE},
-            f"openai:e (cosines of embeddings at {HERE})",
-        ),
+        ("offline", "openai:e", HERE, f"openai:e (cosines of embeddings at {HERE})"),
     ],
 )
-def test_who_compares_texts(plan: dict[str, str], who: str) -> None:
-    assert comparing(Plan(**plan)).startswith(who)
-    plain = {name: value for name, value in plan.items() if name != "embedding_model"}
-    one, other = (make_judge(Plan(**said)).identity(KIND) for said in (plan, plain))
+def test_who_compares_texts(judge: str, embeds: str | None, base_url: str | None, who: str) -> None:
+    plan = Plan(judge=judge, embedding_model=embeds, base_url=base_url)
+    assert comparing(plan).startswith(who)
+    plain = plan.model_copy(update={"embedding_model": None})
+    one, other = (make_judge(each).identity(KIND) for each in (plan, plain))
     assert one == other, "it shapes nothing else"
 
 
