@@ -39,9 +39,7 @@ async def test_one_answer_goes_for_every_question_of_its_kind() -> None:
         ("It lasts 20 hours.", Cause.MALFORMED, "."),
     ],
 )
-async def test_what_is_no_answer_to_a_question_is_a_failure(
-    answer, cause: Cause, said: str
-) -> None:
+async def test_what_is_no_answer_to_a_question_is_a_failure(answer, cause: Cause, said: str):
     judge = ScriptedJudge({"extract_claims": answer})
     with pytest.raises(JudgeError, match=said) as raised:
         await judge.answer(TWO)

@@ -28,7 +28,7 @@ FREE = Reply((CLAIM,), Usage(cached=1, reused_tokens=90), REPLY.notes, REPLY.raw
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "replies.db"
+    return tmp_path / ".ragstone" / "replies.db"
 
 
 def scripted(
@@ -143,7 +143,7 @@ async def test_a_judge_that_cannot_be_opened_leaves_no_open_file(path: Path) -> 
     with pytest.raises(UsageError, match="no key"):
         async with CachedJudge(Stuck({}), path):
             pass
-    assert [each.name for each in path.parent.iterdir()] == ["replies.db"]  # and no WAL
+    assert {each.name for each in path.parent.iterdir()} == {".gitignore", "replies.db"}  # no WAL
 
 
 KEPT = CachedReply('["é"]', "[]", None, "{}")
@@ -166,39 +166,32 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def putting(
-    path_of_replies_file: str | Path, name: str, count: int, before: str = ""
-) -> "subprocess.Popen[str]":
+def putting(path: str | Path, name: str, count: int, before: str = "") -> "subprocess.Popen[str]":
     """Start a process that keeps so many replies, and prints each when it is kept."""
     return subprocess.Popen(
-        [sys.executable, "-c", before + PUTTING, str(path_of_replies_file), name, str(count)],
+        [sys.executable, "-c", before + PUTTING, str(path), name, str(count)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def query(path_of_replies_file: Path, statement: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(path_of_replies_file)) as connection, connection:
+def query(path: Path, statement: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement).fetchall()
 
 
-@pytest.fixture
-def path_of_replies_file(tmp_path: Path) -> Path:
-    return tmp_path / ".ragstone" / "replies.db"
-
-
-async def test_the_folder_is_made_and_kept_out_of_git(path_of_replies_file: Path, tmp_path: Path):
-    await (await ReplyCache(path_of_replies_file).__aenter__()).__aexit__()
-    assert (path_of_replies_file.parent / ".gitignore").read_text().startswith("*\n")
-    assert query(path_of_replies_file, "PRAGMA journal_mode") == [("wal",)]
+async def test_the_folder_is_made_and_kept_out_of_git(path: Path, tmp_path: Path):
+    await (await ReplyCache(path).__aenter__()).__aexit__()
+    assert (path.parent / ".gitignore").read_text().startswith("*\n")
+    assert query(path, "PRAGMA journal_mode") == [("wal",)]
     await (await ReplyCache(tmp_path / "mine" / "replies.db").__aenter__()).__aexit__()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["replies.db"]
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_closing_writes_what_waits_even_if_it_is_cancelled(path_of_replies_file, cancelled):
-    file = await ReplyCache(path_of_replies_file).__aenter__()
+async def test_closing_writes_what_waits_even_if_it_is_cancelled(path, cancelled):
+    file = await ReplyCache(path).__aenter__()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
     closing = asyncio.create_task(file.__aexit__())
@@ -206,35 +199,35 @@ async def test_closing_writes_what_waits_even_if_it_is_cancelled(path_of_replies
     if cancelled:
         closing.cancel()
     await asyncio.gather(closing, *puts, return_exceptions=True)
-    assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(500,)]
+    assert query(path, "SELECT count(*) FROM replies") == [(500,)]
 
 
-def test_many_processes_share_one_file(path_of_replies_file: Path) -> None:
-    processes = [putting(path_of_replies_file, str(n), 200) for n in range(6)]
+def test_many_processes_share_one_file(path: Path) -> None:
+    processes = [putting(path, str(n), 200) for n in range(6)]
     for process in processes:
         _, said = process.communicate(timeout=120)
         assert (process.returncode, said) == (0, "")
-    assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(1200,)]
-    assert query(path_of_replies_file, "PRAGMA integrity_check") == [("ok",)]
+    assert query(path, "SELECT count(*) FROM replies") == [(1200,)]
+    assert query(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_the_end_of_the_process_loses_nothing_that_was_kept(path_of_replies_file: Path) -> None:
-    with putting(path_of_replies_file, "a", 100_000) as process:
+def test_the_end_of_the_process_loses_nothing_that_was_kept(path: Path) -> None:
+    with putting(path, "a", 100_000) as process:
         assert process.stdout
         kept = [int(process.stdout.readline()) for _ in range(55)]
         process.send_signal(signal.SIGKILL)
         kept += [int(line) for line in process.stdout.read().splitlines()]
-    keys = {key for (key,) in query(path_of_replies_file, "SELECT key FROM replies")}
+    keys = {key for (key,) in query(path, "SELECT key FROM replies")}
     assert {f"a {n}".encode() for n in kept} <= keys
     assert len(keys) <= len(kept) + 10
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
-def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path) -> None:
+def test_a_full_disk_ends_the_keeping_and_not_the_run(path: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
     script = (limit + PUTTING).replace("assert await file.find", "await file.find")
     done = subprocess.run(
-        [sys.executable, "-c", script, str(path_of_replies_file), "a", "1000"],
+        [sys.executable, "-c", script, str(path), "a", "1000"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -242,8 +235,8 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path
     )
     assert len(done.stdout.splitlines()) == 1000
     assert done.stderr.count("continues without storing more replies") == 1
-    assert f"{path_of_replies_file}: " in done.stderr
-    (count,) = query(path_of_replies_file, "SELECT count(*) FROM replies")[0]
+    assert f"{path}: " in done.stderr
+    (count,) = query(path, "SELECT count(*) FROM replies")[0]
     assert isinstance(count, int)
     assert 10 <= count < 1000
 
@@ -258,14 +251,11 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(path, caplog) -> None:
     assert "no such table: replies; the run continues" in record.message
 
 
-async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_file: Path) -> None:
-    file = await ReplyCache(path_of_replies_file).__aenter__()
-    query(
-        path_of_replies_file,
-        "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END",
-    )
+async def test_where_a_write_fails_the_others_may_still_write(path: Path) -> None:
+    file = await ReplyCache(path).__aenter__()
+    query(path, "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END")
     await file.store(b"a", KEPT)  # fails within its transaction
-    with closing(sqlite3.connect(path_of_replies_file, timeout=0)) as other, other:
+    with closing(sqlite3.connect(path, timeout=0)) as other, other:
         other.execute("DROP TRIGGER stop")
         other.execute("DELETE FROM replies")
     await file.__aexit__()

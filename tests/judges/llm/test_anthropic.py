@@ -118,14 +118,6 @@ async def test_a_model_without_json_output_or_temperature_is_asked_without(fault
     assert "it now gets a tool instead of a JSON schema and no temperature" in caplog.text
 
 
-async def test_a_wait_that_is_too_long_is_not_waited_for(faulty, behave):
-    limited = fault("rate_limit_error", "slow down")
-    faulty.script(MESSAGES, behave.reply(limited, status=429, headers={"Retry-After": "3600"}))
-    with pytest.raises(CallError, match="the server asked to wait 3600 s") as caught:
-        await completed(anthropic(faulty.url))
-    assert (caught.value.cause, len(faulty.calls)) == (Cause.RATE_LIMITED, 1)
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "said", "cause", "tries"),
     [

@@ -12,6 +12,7 @@ from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
 from ragstone.evaluation.scoring import Transcript
+from ragstone.judges.base import outcome_of
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import make_judge
@@ -34,7 +35,7 @@ from ragstone.judges.llm.prompt import (
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, Question, TextSimilarity, VerifyClaims
-from ragstone.types.reply import Failure, JudgeFailureError, Usage
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 TOKENS = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost_usd=None)
 VERIFY = VerifyClaims(claims=("It is blue.", "It costs 9 EUR."), contexts=("It is blue.",))
@@ -327,34 +328,31 @@ async def test_a_second_reply_that_leaves_something_out_says_so() -> None:
     assert (reply.notes, reply.final) == ((f"no claim was found in: {CASE}",), True)
 
 
-@pytest.mark.parametrize(
-    ("named", "strict", "read"),
+@each_case(
+    ("named", "read"),
     [
-        ({}, False, False),
-        ({"policy": "promptfoo-plan"}, False, True),
-        ({"policy": "promptfoo-plan"}, True, False),
-        ({"metrics": ("faithfulness", "faithfulness:promptfoo-plan")}, False, True),
-        ({"metrics": ("faithfulness,policy=promptfoo-plan",)}, False, True),
-        ({"metrics": ("faithfulness:promptfoo-plan",)}, True, False),
+        ({}, False),
+        ({"policy": "promptfoo-plan"}, True),
+        ({"policy": "promptfoo-plan", "strict_json": True}, False),
+        ({"metrics": ("faithfulness", "faithfulness:promptfoo-plan")}, True),
+        ({"metrics": ("faithfulness,policy=promptfoo-plan",)}, True),
+        ({"metrics": ("faithfulness:promptfoo-plan",), "strict_json": True}, False),
     ],
 )
 async def test_only_promptfoos_plan_reads_legacy_text_and_not_with_strict_json(
-    judge_server, kit, named: dict[str, object], strict: bool, read: bool
+    judge_server, kit, named: dict[str, object], read: bool
 ) -> None:
     async def say(asked, _):
         return kit.chat("Final verdict for each statement in order: Yes. No.")
 
     judge_server.fault = say
-    plan = Plan(
-        judge="openai:m", base_url=judge_server.url, cache=False, strict_json=strict, **named
-    )  # fmt: skip
+    plan = Plan(judge="openai:m", base_url=judge_server.url, cache=False, **named)
     async with make_judge(plan) as judge:
-        if read:
-            labels = [verdict.label for verdict in (await judge.answer(VERIFY)).value]
-            assert labels == [Label.SUPPORTED, Label.CONTRADICTED]
-        else:
-            with pytest.raises(JudgeFailureError):
-                await judge.answer(VERIFY)
+        outcome = await outcome_of(judge, VERIFY)
+    assert isinstance(outcome, Reply) is read
+    if isinstance(outcome, Reply):
+        labels = [verdict.label for verdict in outcome.value]
+        assert labels == [Label.SUPPORTED, Label.CONTRADICTED]
 
 
 async def test_a_kind_without_a_prompt_is_not_supported() -> None:

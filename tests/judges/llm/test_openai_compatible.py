@@ -257,9 +257,7 @@ async def test_a_reply_may_be_as_long_as_the_prompt_leaves_of_the_window(
     assert [call.json["max_tokens"] for call in faulty.called(CHAT)[-2:]] == [most, 100]
 
 
-async def test_headers_and_fields_of_ones_own_are_sent(
-    key, model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_headers_and_fields_of_ones_own_are_sent(key, model_at, faulty, behave, monkeypatch):
     monkeypatch.setenv("GATEWAY", "gateway-secret-1")
     faulty.script(CHAT, behave.reply(PLAIN))
     headers = {"X-Team": "search", "X-Api-Key": "Bearer ${GATEWAY}"}

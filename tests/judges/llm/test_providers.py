@@ -126,9 +126,7 @@ def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> No
     assert AZURE.url_of(newer, "judge", "chat/completions") == expected
 
 
-def test_the_headers_carry_the_key_and_to_openai_the_account(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_headers_carry_the_key_and_to_openai_the_account(monkeypatch: pytest.MonkeyPatch):
     bearer = {"Authorization": "Bearer k"}
     assert (OPENAI.headers("k"), AZURE.headers("k")) == (bearer, {"api-key": "k"})
     assert OPENAI.headers(None) == AZURE.headers(None) == {}

@@ -113,9 +113,7 @@ OTHER = "The international conference is annual."
         (OTHER, [BATTERY, "Its interest confers an annuity."], [OTHER]),
     ],
 )
-def test_sentences_that_state_something_and_are_in_no_claim(
-    more: str, claims: list[str], left: list[str]
-) -> None:
+def test_sentences_that_state_something_and_are_in_no_claim(more, claims, left) -> None:
     assert list(uncovered(split_sentences(f"{BATTERY} {more}"), claims)) == left
 
 

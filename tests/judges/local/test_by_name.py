@@ -74,12 +74,6 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(monkeypat
         Evaluation.estimate(ROWS, **said)
 
 
-def test_what_it_does_not_answer_is_not_run(make_model) -> None:
-    run = ragstone.evaluate(ROWS, metrics="all_judged", judge=f"local:{make_model('nli')}")
-    assert "faithfulness" in run.metrics
-    assert "does not support" in run.manifest.not_run["abstention"]
-
-
 @each_case("judge", ["local:nli", "offline", "offline,local:nli"])
 @each_case("limit", [{"max_calls": 0}, {"max_cost": 0}])
 def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:

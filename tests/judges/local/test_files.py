@@ -74,7 +74,10 @@ def test_a_name_that_no_model_has(tmp_path, monkeypatch, name, said) -> None:
 
 def test_what_a_folder_has_in_the_place_of_the_onnx_file_is_told(make_model) -> None:
     folder = make_model("nli")
-    (folder / "model.onnx").rename(folder / "model.safetensors")
+    (folder / "onnx").mkdir()  # as exporters do
+    moved = (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
+    assert ModelFiles.find(str(folder)).onnx == moved
+    moved.rename(folder / "model.safetensors")
     with pytest.raises(UsageError, match=r"it has model\.safetensors, which is not ONNX. To make"):
         made(folder)
     (folder / "model.safetensors").rename(folder / "model_int8.onnx")
@@ -128,13 +131,6 @@ async def test_and_is_taken_where_that_is_set(make_model) -> None:
         with pytest.raises(UsageError, match="does not support cuda; install onnxruntime-gpu"):
             async with made(make_model("nli"), device="cuda"):
                 pass
-
-
-def test_the_folder_that_exporters_write_into_is_found(make_model) -> None:
-    folder = make_model("nli")
-    (folder / "onnx").mkdir()
-    (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
-    assert ModelFiles.find(str(folder)).onnx == folder / "onnx" / "model.onnx"
 
 
 async def test_a_model_that_wants_other_things(make_model) -> None:
@@ -217,9 +213,7 @@ async def test_without_the_extra_it_is_named(make_model, package, monkeypatch) -
 
 
 @each_case("data", ["weights.bin", "model.onnx_data", f"{'deep/' * 30}weights"])
-def test_the_fingerprint_is_of_the_contents_whatever_the_names(
-    make_model, tmp_path: Path, data: str
-) -> None:
+def test_the_fingerprint_is_of_the_contents_whatever_the_names(make_model, tmp_path, data) -> None:
     def fingerprint() -> str:
         return ModelFiles.find(str(folder)).fingerprint
 
