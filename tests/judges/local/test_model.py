@@ -28,12 +28,6 @@ def test_words_of_models_are_known_in_any_order_and_case(labels, means) -> None:
     assert Head.of({}, LocalSettings(labels="/".join(labels)), "m").labels == means
 
 
-@each_case("said", ["LABEL_0/LABEL_1", "LABEL_0", "0", "joy/anger", "neutral/contradiction", "a"])
-def test_what_does_not_say_which_is_supported_is_refused(said: str) -> None:
-    with pytest.raises(UsageError, match="is unknown: its labels are"):
-        Head.of({}, LocalSettings(labels=said), "m")
-
-
 def test_chances_add_up_what_means_the_same() -> None:
     logits = np.array([[0.0], [1000.0], [-1000.0]], dtype=np.float32)
     assert Head((YES,)).probabilities(logits)[0].tolist() == pytest.approx([0.5, 1.0, 0.0])

@@ -47,12 +47,9 @@ async def extract(response):
 
 
 def test_says_what_it_is():
-    assert OfflineJudge.name == "offline"
-    accuracy = f"{read_weights()['balanced_accuracy']:.0%}"
-    assert OfflineJudge().description == (
-        f"compares words, balanced accuracy {accuracy}; about as good as word overlap; "
-        "find rows to look at with it, do not gate releases on it"
-    )
+    accuracy = f"balanced accuracy {read_weights()['balanced_accuracy']:.0%}; "
+    for said in (accuracy, "about as good as word overlap; ", "do not gate releases on it"):
+        assert said in OfflineJudge().description
 
 
 ALL = [Other(), TextSimilarity(text="a", others=("b",)), *QUESTIONS.values()]
