@@ -1,6 +1,7 @@
 """What `ragstone collect` is tried on: questions, and targets of Python that note what is asked."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 QUESTIONS = (
@@ -29,11 +30,15 @@ def asked(folder: Path) -> list[str]:
     return sorted(queries)
 
 
+def json_lines(path: Path | str, rows: Iterable[object]) -> str:
+    """Write a file of JSON lines; return its name."""
+    Path(path).write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    return Path(path).name
+
+
 def rows(path: Path, queries: str) -> str:
     """A file with a row for each letter."""
-    text = "".join(json.dumps({"query": query}) + "\n" for query in queries)
-    path.write_text(text, encoding="utf-8")
-    return path.name
+    return json_lines(path, [{"query": query} for query in queries])
 
 
 def target(folder: Path, body: str, name: str) -> str:
