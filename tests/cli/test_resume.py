@@ -7,18 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
-from tests.cli.collected import json_lines
+from tests.cli.collected import json_lines, label
 from tests.cli.conftest import Command
 
 from ragstone.datasets import table
 from ragstone.store import Store
-from ragstone.types.label import HumanLabel
 
 ROWS, CONCURRENCY = 60, 2
 PLACE, WAIT = ".ragstone/ragstone.db", "sleep(0.03)\n"
@@ -132,16 +129,15 @@ def test_failed_rows_are_done_again_and_lose_their_labels(ragstone, folder: Path
     before = len(asked(folder))
     with Store.open(folder / PLACE) as store:
         run_id = store.runs()[0].id
-        label = partial(HumanLabel, run_id, metric="hit@1", claim=None, value=True, blind=True)
-        ana = {"annotator": "ana", "at": datetime.now(UTC)}
-        store.add_labels(run_id, [label(n, str(n), **ana) for n in (6, 7)])
+        labels = [label(run_id, n, value=True, sample_id=str(n), metric="hit@1") for n in (6, 7)]
+        store.add_labels(run_id, labels)
     again = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
     assert metric(again)["failed"] == 0
     assert len(asked(folder)) - before == sum(str(n).endswith("7") for n in range(ROWS))
     assert stored(folder) == [(True, ROWS)]
     assert "Note: deleted 1 label of rows that changed; label them again\n" in again.err
     with Store.open(folder / PLACE) as store:
-        assert [label.position for label in store.labels(run_id)] == [6]
+        assert [each.position for each in store.labels(run_id)] == [6]
     said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
     assert "no score failed, so there is nothing to retry" in said.err
     assert metric(said)["n"] == ROWS
