@@ -1,12 +1,8 @@
-from collections.abc import Callable
-
 import pytest
 from tests.cases import each_case
 
 from ragstone.cli.commands.metrics import outcomes
 from ragstone.types.policy import POLICIES, PRESETS
-
-Command = Callable[..., object]
 
 CELLS = {
     ("strict", "response is empty"): "undefined",
@@ -16,15 +12,11 @@ CELLS = {
     ("strict", "threshold"): "none",
     ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
-    ("ragas", "too few or too many verdicts (2)"): (
-        "mean of those returned, flagged; if none: undefined"
-    ),
     ("deepeval", "no claims in the response"): "1.0",
     ("deepeval", "contexts are an empty list"): "undefined",
     ("deepeval", "one label unreadable (2)"): "counts as NOT_ENOUGH_INFO, flagged",
     ("ragaliq", "threshold"): "0.7",
     ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
-    ("promptfoo-plan", "judge refused"): "0.0, flagged",
     ("promptfoo-plan", "no reply (1)"): "0.5, flagged",
     ("promptfoo-plan", "too few or too many verdicts (2)"): (
         "mean after truncation, flagged; if none: 0.5, flagged"
@@ -32,20 +24,17 @@ CELLS = {
     ("promptfoo", "too few or too many verdicts (2)"): (
         "1 - (unsupported + missing) / claims, flagged; if none: 0.0, flagged"
     ),
-    ("promptfoo", "no claims in the response"): "0.0",
 }
 
 
-@each_case(("cell", "told"), CELLS.items(), ids=lambda value: str(value)[:60])
+@each_case(("cell", "told"), CELLS.items())
 def test_a_cell_is_made_of_the_policy(cell: tuple[str, str], told: str) -> None:
     policy, situation = cell
     assert outcomes(POLICIES[policy])[situation] == told
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_all_of_it_is_readable(
-    ragstone: Command, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
+def test_all_of_it_is_readable(ragstone, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     said = ragstone("metrics", "--policies")
     assert said.code == 0
