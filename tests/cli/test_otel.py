@@ -1,41 +1,32 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROWS = [
-    {"id": f"a{n}", "query": "Q?", "response": f"It is {n} m.", "contexts": [f"It is {n} m."]}
-    for n in range(3)
-]
+from tests.cli.collected import json_lines
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> str:
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    return "rows.jsonl"
+    row = {"query": "Q?", "response": "It is 3 m.", "contexts": ["It is 3 m."]}
+    return json_lines(tmp_path / "rows.jsonl", [row])
 
 
-def test_where_nothing_would_be_sent_nothing_is_run(ragstone, rows: str, tmp_path: Path) -> None:
+def python(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_where_nothing_would_be_sent_nothing_is_run(ragstone, rows: str) -> None:
     said = ragstone("run", rows, "-m", "faithfulness", "--otel")
-    assert said.code == 2
-    assert "opentelemetry-instrument ragstone run" in said.err
-    assert not (tmp_path / ".ragstone").exists()
+    assert said.refuses("opentelemetry-instrument ragstone run")
+    assert not Path(".ragstone").exists()
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "import ragstone, ragstone.evaluation.runner, ragstone.cli.commands.run",
-        "import ragstone.integrations.opentelemetry, ragstone.integrations.pytest.plugin",
-    ],
-)
-def test_unused_it_is_not_imported(statement: str) -> None:
-    code = f"{statement}\nimport sys\nprint(*sys.modules)"
-    said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+def test_unused_it_is_not_imported(tmp_path: Path) -> None:
+    modules = "evaluation.runner cli.commands.run integrations.opentelemetry"
+    modules = [f"ragstone.{name}" for name in (*modules.split(), "integrations.pytest.plugin")]
+    said = python(f"import {', '.join(modules)}, sys\nprint(*sys.modules)", tmp_path).stdout.split()
     assert "ragstone" in said
     assert not [name for name in said if name.partition(".")[0] == "opentelemetry"]
 
@@ -46,8 +37,6 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, rows: str) ->
         f"sys.argv = ['ragstone', 'run', {rows!r}, '-m', 'faithfulness', '--otel']\n"
         "from ragstone.__main__ import main; main()"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
+    said = python(code, tmp_path)
     assert said.returncode == 2
     assert "pip install 'ragstone[otel]'" in said.stderr
