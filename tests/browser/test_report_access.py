@@ -13,11 +13,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 380])
 @pytest.mark.parametrize("place", ["", "#sample=1"])
-async def test_axe_finds_nothing_serious(
+async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     browse: Browse, report: Path, violations, place: str, width: int, scheme: str
 ) -> None:
     page = await browse(report.as_uri() + place, width=width, scheme=scheme, examined=True)
     await expect(page.locator("#rows-table tbody tr")).to_have_count(50)
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
     if place:
         await page.locator("#transcript summary").click()
         await page.locator('#claims .claim-item[data-claim="1"]').hover()
@@ -25,13 +26,6 @@ async def test_axe_finds_nothing_serious(
     else:
         await page.locator("details.slices:not([open]) summary").click()
     assert await violations(page) == []
-
-
-@pytest.mark.parametrize("place", ["", "#sample=1"])
-async def test_a_phone_scrolls_no_page_sideways(browse: Browse, report: Path, place: str) -> None:
-    page = await browse(report.as_uri() + place, width=380)
-    await expect(page.locator("#rows-table tbody tr")).to_have_count(50)
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 380
 
 
 async def test_the_first_screen_of_a_phone_shows_the_verdict_and_hides_how_they_were_made(

@@ -54,19 +54,16 @@ INPUTS = {
 }
 """Kind of bad path -> a path, to which a suffix is added."""
 OUTPUTS = {
-    "a folder": "folder",
-    "below a file": "data.jsonl/none",
     "in a locked folder": "locked/new",
     "in a folder that cannot be changed": "fixed/new",
-    "a link to itself": "loop",
-    "below a link to itself": "loop/none",
-    "a long name": "x" * 300,
-    "a long path": "x/" * 3000,
-    "NUL": "a\0b",
     "a full disk": "full",
-    "a socket": "socket",
-    "no text": "",
-    "no UTF-8": "\udcff",
+}
+OUTPUTS |= {
+    kind: INPUTS[kind]
+    for kind in (
+        *("a folder", "below a file", "a link to itself", "below a link to itself", "a long name"),
+        *("a long path", "NUL", "a socket", "no text", "no UTF-8"),
+    )
 }
 USABLE = {"empty", "no text", "no UTF-8"}
 """Kinds of path that some commands can use."""
@@ -216,17 +213,15 @@ def outcomes(
 def faults(kind: str, words: list[str], result: dict[str, object], codes: set[int]) -> list[str]:
     """Return what is wrong with how a command ended."""
     shown = ascii(" ".join(word[:30] for word in words))
+    refused = result["code"] == 2
+    wrong = {
+        f"exit code {result['code']}": result["code"] not in codes,
+        "traceback": "Traceback" in f"{result['err']}{result['out']}",
+        f"left {result['left']}": refused and result["left"],
+        "no message": refused and not str(result["err"]).strip(),
+    }
     end = ascii(str(result["err"])[-200:])
-    found: list[str] = []
-    if result["code"] not in codes:
-        found.append(f"{kind}: {shown}: exit code {result['code']}: {end}")
-    if "Traceback" in str(result["err"]) + str(result["out"]):
-        found.append(f"{kind}: {shown}: traceback: {end}")
-    if result["code"] == 2 and (left := result["left"]):
-        found.append(f"{kind}: {shown}: left {left}")
-    if result["code"] == 2 and not str(result["err"]).strip():
-        found.append(f"{kind}: {shown}: no message")
-    return found
+    return [f"{kind}: {shown}: {what}: {end}" for what, is_so in wrong.items() if is_so]
 
 
 def commands(lines: str, paths: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:

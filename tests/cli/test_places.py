@@ -5,6 +5,7 @@ GitHub Actions, and in a promptfoo configuration.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -61,19 +62,27 @@ def commands(text: str, home: Path) -> list[str]:
     return text.format(home=home).strip().splitlines()
 
 
+def ended(
+    fork: Fork, home: Path, kind: str, folder: Path, fine: set[int], others: set[int]
+) -> list[str]:
+    """Run all commands in a folder; return what is wrong with how they ended."""
+    lines = dict.fromkeys(commands(FROM_ELSEWHERE, home), fine)
+    lines |= dict.fromkeys(commands(NEEDS_A_FOLDER, home), others)
+    results = outcomes(fork, home, [(line.split(), folder) for line in lines])
+    found = []
+    for (line, codes), result in zip(lines.items(), results, strict=True):
+        found += faults(kind, line.split(), result, codes)
+        if kind == "shut" and "the working folder" not in str(result["err"]):
+            found.append(f"{line}: {result['err']}")
+    return found
+
+
 @pytest.mark.parametrize("kind", ["gone", "shut"])
 def test_a_working_folder_that_is_deleted_or_locked(fork: Fork, home: Path, kind: str) -> None:
     folder = home / kind
     if kind == "shut":
         folder.mkdir()
-    fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
-    results = outcomes(fork, home, [(line.split(), folder) for line in (*fine, *not_fine)])
-    found = []
-    for line, result in zip((*fine, *not_fine), results, strict=True):
-        some = kind == "gone" and line in fine
-        found += faults(kind, line.split(), result, {0, 2, 3} if some else {2})
-        if kind == "shut" and "the working folder" not in str(result["err"]):
-            found.append(f"{line}: {result['err']}")
+    found = ended(fork, home, kind, folder, {0, 2, 3} if kind == "gone" else {2}, {2})
     assert not found, "\n".join(found)
 
 
@@ -83,21 +92,13 @@ def test_a_folder_of_ragstone_that_cannot_be_used(fork: Fork, home: Path, kind: 
     folder.mkdir()
     (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
     FOLDERS[kind](folder / ".ragstone")
-    fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
-    results = outcomes(fork, home, [(line.split(), folder) for line in (*fine, *not_fine)])
-    found = []
-    for line, result in zip((*fine, *not_fine), results, strict=True):
-        found += faults(kind, line.split(), result, {0} if line in fine else {0, 2})
+    found = ended(fork, home, kind, folder, {0}, {0, 2})
     assert not found, "\n".join(found)
 
 
 KINDS = (
-    "missing",
-    "a folder",
-    "unreadable",
-    "in a locked folder",
-    "below a file",
-    "a link to itself",
+    *("missing", "a folder", "unreadable", "in a locked folder", "below a file"),
+    *("a link to itself", "a pipe", "a device", "binary", "a long name"),
 )
 KINDS += ("a pipe", "a device", "binary", "a long name")
 VALUES = {
@@ -114,21 +115,20 @@ VALUES = {
 
 @pytest.mark.parametrize("command", VALUES)
 def test_a_bad_path_in_a_config_file(fork: Fork, home: Path, command: str) -> None:
-    cases: list[tuple[str, list[str], Path]] = []
+    cases: dict[str, tuple[list[str], Path]] = {}
     for number, line in enumerate(VALUES[command]):
+        suffix = (re.search(r"@(\.[a-z]+)", line) or ["", ""])[1]
         for kind in KINDS:
             folder = home / f"{number} {kind} {command}"[:60]
             folder.mkdir(exist_ok=True)
-            suffix = "" if "local:" in line else f".{line.partition('@.')[2][:5].rstrip(':]}ask')}"
-            path = f"{home}/{INPUTS[kind]}{suffix}"
+            text = line.replace(f"@{suffix}", f"{home}/{INPUTS[kind]}{suffix}")
             (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
-            (folder / "ragstone.yaml").write_text(line.replace(f"@{suffix}", path) + "\n")
-            cases.append((f"{line} {kind}", command.split(), folder))
-    results = outcomes(fork, home, [case[1:] for case in cases])
+            (folder / "ragstone.yaml").write_text(text + "\n")
+            cases[f"{line} {kind}"] = command.split(), folder
     found = []
-    for (kind, words, _), result in zip(cases, results, strict=True):
+    for kind, result in zip(cases, outcomes(fork, home, [*cases.values()]), strict=True):
         missing = kind == "store: @.db missing" and command != "runs list"
-        found += faults(kind, words, result, {0} if missing else {2})
+        found += faults(kind, command.split(), result, {0} if missing else {2})
     assert not found, "\n".join(found)
 
 
@@ -157,14 +157,12 @@ def test_a_bad_path_of_a_job_summary(fork: Fork, home: Path) -> None:
 
 
 def test_promptfoo_files_are_refused(fork: Fork, home: Path) -> None:
-    texts = ["prompts: file://@", "tests: file://@", "tests: [{vars: {query: file://@}}]"]
-    texts += ["tests: [file://@]", "providers: [file://@]"]
-    config = home / "promptfoo.yaml"
+    texts = ("prompts: @", "tests: @", "tests: [@]", "tests: [{vars: {query: @}}]")
     cases = []
-    for text in texts:
+    for text in (*texts, "providers: [@]"):
         for kind in KINDS:
             config = home / f"{len(cases)}.yaml"
-            config.write_text(text.replace("@", f"{home}/{INPUTS[kind]}") + "\n")
+            config.write_text(text.replace("@", f"file://{home}/{INPUTS[kind]}") + "\n")
             cases.append((["run", config.name, "--no-store", "--no-export"], home))
     found = []
     for (words, _), result in zip(cases, outcomes(fork, home, cases), strict=True):

@@ -10,19 +10,15 @@ from ragstone.demo.questions import corpus, entries
 from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Found, Retriever, Service, make_service
 from ragstone.errors import UnknownNameError
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_errors.py"
 QUERY = "How long is the warranty of a new phone?"
 
 
-def test_chat_looks_at_what_search_finds():
-    service = make_service()
+def test_chat_looks_at_what_search_finds(service: Service):
     answer = service.chat(QUERY, top_k=3, score_threshold=0.3)
     assert answer.found == service.search(QUERY, top_k=3, score_threshold=0.3)
-
-
-def test_without_passages_it_answers_in_general():
-    answer = make_service().chat(QUERY, mode="llm_only")
-    assert answer.response == WITHOUT_GUIDES
-    assert answer.found == ()
+    alone = service.chat(QUERY, mode="llm_only")
+    assert (alone.response, alone.found) == (WITHOUT_GUIDES, ())
 
 
 def test_an_unknown_retriever_is_told():
@@ -47,18 +43,7 @@ def sentences(answer: str) -> list[str]:
     return [f"{piece}." for piece in answer.removesuffix(".").split(". ")]
 
 
-def test_an_answer_says_lines_of_the_passages_in_other_words(
-    service: Service, retriever: Retriever
-):
-    query = "There is a blue snowflake next to the battery symbol. What does it mean?"
-    assert service.answer(query, retriever.search(query)).startswith(
-        "When it is colder than 0 °C, a blue snowflake is shown next to the battery symbol"
-    )
-
-
-def test_every_sentence_comes_from_a_passage_that_was_retrieved(
-    service: Service, retriever: Retriever
-):
+def test_every_sentence_comes_from_a_passage_that_was_retrieved(service, retriever: Retriever):
     for entry in entries():
         found = retriever.search(entry.query)
         answer = service.answer(entry.query, found)
@@ -66,13 +51,13 @@ def test_every_sentence_comes_from_a_passage_that_was_retrieved(
             said = sentences(answer)
             assert 2 <= len(said) <= 4
             assert {SPOKEN[sentence] for sentence in said} <= {p.passage.id for p in found}
-
-
-def test_nothing_retrieved_is_nothing_found(service: Service):
-    assert service.answer("How long is the warranty?", ()) == NOT_FOUND
+    query = "There is a blue snowflake next to the battery symbol. What does it mean?"
+    said = "When it is colder than 0 °C, a blue snowflake is shown next to the battery symbol"
+    assert service.answer(query, retriever.search(query)).startswith(said)
 
 
 def test_a_passage_that_is_too_far_off_is_nothing_found(service: Service):
+    assert service.answer("How long is the warranty?", ()) == NOT_FOUND
     assert service.answer("warranty", [Found(corpus()[0], 0.44)]) == NOT_FOUND
     assert service.answer("charging", [Found(corpus()[0], 0.46)]) != NOT_FOUND
 
@@ -83,18 +68,12 @@ def test_several_questions_are_answered_with_nothing_found(service: Service, ret
     assert 4 <= answers.count(NOT_FOUND) < len(unanswerable), "most, but as in life not all"
 
 
-# The offline judge finds the demo's injected errors, and does not cry wolf.
-
-
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_errors.py"
-
-
-def test_most_injected_errors_are_found_and_few_others() -> None:
+def test_most_injected_errors_are_found_and_few_others(monkeypatch) -> None:
     spec = importlib.util.spec_from_file_location("injected_errors", BENCHMARK)
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = script
+    monkeypatch.setitem(sys.modules, spec.name, script)
     spec.loader.exec_module(script)
     result = script.count()
     assert result.wrong >= 25
