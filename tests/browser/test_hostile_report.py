@@ -86,9 +86,7 @@ async def test_texts_from_outside_run_nothing_and_are_shown(browse: Browse, tmp_
     await expect(page).not_to_have_title("run")
 
 
-async def test_hostile_texts_in_the_viewer_are_only_texts(
-    browse: Browse, violations, tmp_path: Path
-) -> None:
+async def test_hostile_texts_in_the_viewer_are_only_texts(browse, violations, tmp_path) -> None:
     with Store.open(tmp_path / "runs.db") as store:
         a, b = (evaluated(list(HOSTILE), end=end, store=store) for end in ("", " It differs."))
     with serve_in_background(tmp_path / "runs.db") as url:

@@ -73,9 +73,7 @@ async def total_of(page) -> int:
     return int((await page.locator("#progress").inner_text()).split()[2])
 
 
-async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(
-    browse: Browse, labelled: Labelled
-) -> None:
+async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(browse, labelled):
     keys = {"y": True, "Y": True, "n": False, "c": None}
     pressed = [key.lower() for key in keys] * 20
     with labelled.serve(n=68) as url:
@@ -97,9 +95,7 @@ async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(
     assert labelled.values() == [keys[key] for key in pressed[:total]]
 
 
-async def test_a_claim_has_its_question_answer_contexts_and_rule(
-    browse: Browse, labelled: Labelled
-) -> None:
+async def test_a_claim_has_its_question_answer_contexts_and_rule(browse: Browse, labelled) -> None:
     with labelled.serve() as url:
         page = await browse(url)
         total = await total_of(page)
@@ -179,9 +175,7 @@ async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> N
         await expect(page.locator("#who")).to_contain_text("<b>ana</b>")
 
 
-async def test_the_browser_gets_the_token_from_a_private_file(
-    chromium, labelled: Labelled, tmp_path: Path
-) -> None:
+async def test_the_browser_gets_the_token_from_a_private_file(chromium, labelled, tmp_path) -> None:
     browser, pipe = tmp_path / "browser", tmp_path / "pipe"
     os.mkfifo(pipe)
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {pipe}\n')

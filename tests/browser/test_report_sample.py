@@ -50,9 +50,7 @@ async def test_a_sample_opens_by_keyboard_and_keys_go_to_its_neighbours(browse, 
     await expect(page.locator("#overview")).to_be_visible()
 
 
-async def test_evidence_lights_up_in_its_context_when_its_claim_is_pointed_at(
-    browse: Browse, report: Path
-) -> None:
+async def test_evidence_lights_up_in_its_context_when_its_claim_is_pointed_at(browse, report: Path):
     page = await browse(f"{report.as_uri()}#sample=1", width=380)
     await page.locator('#text-response .claim[data-claim="1"]').hover()
     lit = page.locator(f'.context[data-context="1"] {LIT}')
@@ -99,9 +97,7 @@ async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: 
     await expect(exchanges.last).to_contain_text("timed out: no answer within 30 s")
 
 
-async def test_the_ranking_is_shown_with_its_grades_if_its_texts_were_graded(
-    browse: Browse, tmp_path: Path
-) -> None:
+async def test_the_ranking_is_shown_with_its_grades_if_its_texts_were_graded(browse, tmp_path):
     grades = tuple(Grade(relevant=relevant) for relevant in (False, True))
     ranking = [{"id": "1", "text": "Searched one."}, {"id": "2", "text": "Searched two."}]
     sample = {"query": "Why?", "reference": "Because.", "ranking": ranking, "contexts": ["Chat."]}

@@ -104,9 +104,7 @@ def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
         ("run-a run-b", "--fail-on-regression --cluster source", 0, "no regression"),  # 3 sources
     ],
 )
-def test_a_regression_fails_only_where_that_is_asked_for(
-    stored: Command, runs: str, flags: str, code: int, verdict: str | None
-) -> None:
+def test_a_regression_fails_only_where_that_is_asked_for(stored, runs, flags, code: int, verdict):
     said = stored("compare", *runs.split(), *flags.split(), "--json", "c.json")
     assert said.code == code
     last = said.out.splitlines()[-1]
@@ -235,9 +233,7 @@ def test_json_and_markdown_are_written(stored: Command) -> None:
         ("", "Missing argument"),
     ],
 )
-def test_what_cannot_be_done_is_told_with_exit_code_2(
-    stored: Command, arguments: str, words: str
-) -> None:
+def test_what_cannot_be_done_is_told_with_exit_code_2(stored, arguments: str, words: str) -> None:
     assert stored("compare", *arguments.split()).refuses(words)
 
 

@@ -111,9 +111,7 @@ def test_a_cut_off_is_a_whole_number_from_1(planned: Planned, typed: str) -> Non
         planned("--k", typed)
 
 
-def test_an_option_goes_before_the_environment_and_that_before_the_file(
-    planned: Planned, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_option_goes_before_the_environment_and_that_before_the_file(planned, monkeypatch):
     assert planned("--preset", "deepeval").policy == "deepeval"
     Path("ragstone.yaml").write_text("judge: openai:file\npolicy: ragas\ntarget: http://t\n")
     plan = planned("--preset", "deepeval")
@@ -316,9 +314,7 @@ def test_no_output_takes_the_place_of_the_store(how: str, ragstone, run, monkeyp
     ],
 )
 @pytest.mark.usefixtures("ranking")
-def test_whatever_the_store_is_used_for_it_stays(
-    command: str, more: list[str], ending: str, ragstone: Command, run: Command
-) -> None:
+def test_whatever_the_store_is_used_for_it_stays(command, more, ending: str, ragstone, run) -> None:
     assert run().code == 0
     before = Path(USUAL).read_bytes()
     said = ragstone(*ASKED[command], *more, "--json", USUAL + ending)

@@ -186,9 +186,7 @@ def test_the_examples_of_the_help_run(ragstone: Command, generate: Command) -> N
         ("docs --model m --chunks folder.jsonl", "folder.jsonl is a folder"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_any_call(
-    generate: Command, author: QuestionServer, arguments: str, why: str
-) -> None:
+def test_what_cannot_be_done_is_refused_before_any_call(generate, author, arguments, why) -> None:
     for name in ("empty", "folder.jsonl"):
         Path(name).mkdir(exist_ok=True)
     said = generate(*arguments.split())

@@ -145,9 +145,7 @@ def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) ->
 
 
 @pytest.mark.parametrize("how", ["option", "environment", "file"])
-def test_where_runs_are_stored_is_said_as_for_other_runs(
-    how: str, files: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_runs_are_stored_is_said_as_for_other_runs(how, files, ragstone, monkeypatch) -> None:
     if how == "environment":
         monkeypatch.setenv("RAGSTONE_STORE", "mine.db")
     elif how == "file":
@@ -241,9 +239,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         ("--qrels beir --json beir/qrels/test.tsv", "is in beir, an input folder"),
     ],
 )
-def test_what_cannot_be_kept_or_written_is_told_before_the_work(
-    arguments: str, told: str, files: Path, ragstone: Command
-) -> None:
+def test_what_cannot_be_kept_or_written_is_told_before_the_work(arguments, told, files, ragstone):
     (files / "a.run").write_text("this is not read")
     (files / "beir" / "qrels").mkdir(parents=True, exist_ok=True)
     assert ragstone(*RANK, *arguments.split()).refuses(told)

@@ -59,9 +59,7 @@ def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
 
 
 @each_case("typed", [(), ("run",), ("-v",)])
-def test_without_data_the_command_explains_itself_and_calls_nothing(
-    ragstone: Command, typed: tuple[str, ...]
-) -> None:
+def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, typed) -> None:
     said = ragstone(*typed)
     assert (said.code, said.out, said.err.count("\n") <= 15) == (2, "", True)
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
@@ -115,9 +113,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "results").glob("*.xlsx"))
 
 
-def test_one_metric_is_one_workbook_by_its_name(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
+def test_one_metric_is_one_workbook_by_its_name(ragstone, answers: str, tmp_path: Path) -> None:
     assert ragstone("run", answers, "-m", "hit", "-k", "3").code == 0
     (name,) = names(tmp_path)
     assert name.startswith("Hit@K_k3_")
@@ -218,9 +214,7 @@ def test_what_cannot_be_done_is_2(ragstone, answers: str, arguments: str, messag
         ("--output", "r.pdf", "does not end in .xlsx; use a name such as report.xlsx"),
     ],
 )
-def test_a_file_with_the_extension_of_another_format_is_refused(
-    ragstone: Command, option: str, name: str, expected: str
-) -> None:
+def test_a_file_with_the_extension_of_another_format_is_refused(ragstone, option, name, expected):
     said = ragstone("run", "data.jsonl", "-m", "hit", option, name)
     assert said.refuses(name)
     assert expected in said.err
@@ -234,9 +228,7 @@ def test_a_file_with_no_or_an_unknown_extension_is_written(ragstone: Command) ->
     assert all(Path(name).is_file() for name in files[1::2])
 
 
-def test_a_folder_that_cannot_be_is_told_before_the_run(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_is_told_before_the_run(ragstone, answers, tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file", encoding="utf-8")
     assert ragstone("run", answers).code == 2
 

@@ -65,9 +65,7 @@ def test_json_lines_hold_everything(tmp_path: Path, samples: list[Sample]) -> No
 
 @settings(suppress_health_check=CHECKS)
 @given(samples=SAMPLES)
-def test_cells_hold_all_but_what_is_empty_and_the_types_of_tags(
-    tmp_path: Path, samples: list[Sample]
-) -> None:
+def test_cells_hold_all_but_what_is_empty_and_the_types_of_tags(tmp_path: Path, samples) -> None:
     path = tmp_path / "a.xlsx"
     write_samples(samples, path, suffix=".xlsx")
     kept = load(path).samples
