@@ -129,25 +129,14 @@ def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) 
     assert tested("a.csv", "--map", "contexts=Kontext gefunden", "--dry-run").code == 0
 
 
-def test_claims_that_are_too_short_are_counted_and_told(tested: Command) -> None:
+def test_claims_that_cannot_be_used_are_counted_and_told(tested: Command) -> None:
     short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
     rows = [short, {"response": "It is red.", "contexts": []}]
-    wide = {"response": "手机重172克，有两个镜头。", "contexts": ["手机重172克，有两个镜头。"]}
-    said = tested(json_lines("short.jsonl", rows))
-    assert said.code == 2
-    assert (
-        "no row has contexts and a claim of 15 to 400 characters (skipped: 1 row without "
-        "contexts, 2 shorter sentences)"
-    ) in " ".join(said.err.split())
-    said = tested(json_lines("some.jsonl", [*rows, ROWS[0], wide]))
-    assert said.code == 0
-    assert "Testing offline on the 2 claims from some.jsonl" in said.err, "wide letters count two"
-    assert "skipped: 1 row without contexts, 2 shorter sentences" in said.err
-
-
-def test_a_judge_that_supports_nothing_fails_the_test(tested: Command) -> None:
-    row = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
-    said = tested(json_lines("odd.jsonl", [row]))
+    why = "(skipped: 1 row without contexts, 2 shorter sentences)"
+    said = " ".join(tested(json_lines("short.jsonl", rows)).err.split())
+    assert f"no row has contexts and a claim of 15 to 400 characters {why}" in said
+    odd = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
+    said = tested(json_lines("odd.jsonl", [odd]))
     assert said.code == 3
     assert "found no claim supported" in said.err
 

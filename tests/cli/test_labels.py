@@ -9,7 +9,6 @@ from ragstone.datasets import read_table
 from ragstone.datasets.table import Record
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
-from ragstone.metrics.text import ExactMatch
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Verdict
 from ragstone.types.claim import Label as Word
@@ -81,17 +80,6 @@ def test_exported_labels_are_safe_and_come_back(ragstone, run_id: str, suffix: s
             store.delete_label(run_id, label)
     assert ragstone("labels", "import", file, "--run", "last").code == 0
     assert stored(run_id) == before
-
-
-def test_labels_of_a_metric_that_cannot_be_calibrated_are_refused(ragstone, monkeypatch) -> None:
-    monkeypatch.setattr(ExactMatch, "high", 5.0)
-    judge = ScriptedJudge({"extract_claims": (), "verify_claims": ()})
-    given = {"id": "q0", "query": "?", "response": "A.", "contexts": ["A."], "reference": "A."}
-    names = ("faithfulness", "exact_match")
-    evaluate([given], metrics=names, judge=judge, store=".ragstone/ragstone.db")
-    Path("a.csv").write_text("id,human,metric\nq0,1,exact_match\n")
-    told = ragstone("labels", "import", "a.csv", "--run", "last")
-    assert told.refuses("has no exact_match with scores from 0 to 1, only faithfulness")
 
 
 def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str) -> None:

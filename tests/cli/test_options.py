@@ -76,23 +76,16 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
         ("--model gpt-4o-mini", "judge", "openai:gpt-4o-mini"),
         ("--model anthropic:claude", "judge", "anthropic:claude"),
         ("--judge openai:a,openai:b", "judge", "openai:a,openai:b"),
-        ("--base-url http://x/v1", "base_url", "http://x/v1"),
         ("--embedding-model small", "embedding_model", "openai:small"),
         ("--set temperature=none", "temperature", None),
         ("--set temperature=0.7", "temperature", 0.7),
         ("-k 1,3,5", "k", (1, 3, 5)),
         ("--limit none", "limit", None),
-        ("--set max_tokens=100", "max_tokens", 100),
         ("--no-cache", "cache", False),
-        ("--cache", "cache", True),
         ("--set include_reason=true", "include_reason", True),
-        ("--set include_reason=false", "include_reason", False),
         ("--verify truths", "verify", "truths"),
-        ("--set claim_source=hybrid", "claim_source", "hybrid"),
         ("--max-retries 0", "retries", 0),
         ("--set tpm=1e5", "tpm", 1e5),
-        ("--max-calls 0", "max_calls", 0),
-        ("--max-cost 0.5", "max_cost", 0.5),
         ("--prompt verify_claims=my.md", "prompts", {"verify_claims": "my.md"}),
         ("--max-failure-rate 5%", "max_failure_rate", 0.05),
         ("--preset ragaliq", "verify", "each"),
@@ -103,12 +96,6 @@ def test_an_option_is_a_field(planned: Planned, arguments: str, field: str, valu
     typed = arguments.split()
     judge = [] if {"--judge", "--model"} & set(typed) else ["--judge", "openai:m"]
     assert getattr(planned(*typed, *judge), field) == value
-
-
-@each_case("typed", ["0", "1,0", "x", "none", "1;3", "", "1_0"])
-def test_a_cut_off_is_a_whole_number_from_1(planned: Planned, typed: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"^write a whole number of at least 1"):
-        planned("--k", typed)
 
 
 def test_an_option_goes_before_the_environment_and_that_before_the_file(planned, monkeypatch):
@@ -134,7 +121,6 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
     [
         ("--set votes=3", "votes"),
         ("--base-url http://127.0.0.1:1/v1", "base_url"),
-        ("--set temperature=none", "temperature"),
         ("--prompt explain=x.md", "prompts"),
     ],
 )
@@ -142,11 +128,9 @@ def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str, name: 
     with pytest.raises(UsageError, match=f"{name}: only for LLM judges, but the judge is offline"):
         planned(*typed.split())
     assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
-
-
-def test_a_file_may_hold_more_than_is_used_today(planned: Planned) -> None:
-    Path("ragstone.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")
-    assert planned("--judge", "offline").votes == 3
+    Path("config.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")
+    held = planned("--judge", "offline", "--config", "config.yaml")
+    assert held.votes == 3, "a file may hold more than is used today"
 
 
 def test_none_overrides_the_file(planned: Planned) -> None:
@@ -322,41 +306,27 @@ def test_whatever_the_store_is_used_for_it_stays(command, more, ending: str, rag
     assert Path(USUAL).read_bytes() == before
 
 
-def test_a_place_with_a_password_is_told_without_it(run, monkeypatch) -> None:
-    monkeypatch.setenv("PG", "postgresql://me:secret@127.0.0.1:9/runs")
-    config_file("store: ${PG}\n")
-    said = run()
-    assert said.refuses("Is the server running")
-    assert "secret" not in said.err + said.out
-
-
 POLITENESS = str(Path(__file__).parents[2] / "examples" / "politeness.yaml")
 RANKED = {"query": "q", "ranking": ["a"], "relevance": ["a"]}
 
 
 def test_a_rubric_needs_an_llm_and_says_so_before_the_run(ragstone: Command) -> None:
     row = {"query": "How long?", "response": "20 hours.", "relevance": ["a"], "contexts": []}
-    run = ("run", json_lines("rows.jsonl", [row]), "--no-export")
-    said = ragstone(*run, "--plugin", POLITENESS, "-m", "politeness")
+    run = ("run", json_lines("rows.jsonl", [row]), "--no-export", "--plugin", POLITENESS)
+    said = ragstone(*run, "-m", "politeness")
     assert said.refuses("politeness: the judge offline does not support rate_response; use an LLM")
-    said = ragstone(*run, "--plugin", POLITENESS, "-m", "all", "--json", "-")
+    said = ragstone(*run, "-m", "all", "--json", "-")
     assert said.code == 0, said.err
     assert "rate_response" in json.loads(said.out)["not_run"]["politeness"]
-    Path("mine.yaml").write_text("name: Mine\nlevels: {1: a}\n", encoding="utf-8")
-    said = ragstone(*run, "--plugin", "mine.yaml", "-m", "hit")
-    for told in ("mine.yaml: 3 problems", "criteria is missing", "metric name", "two levels"):
-        assert said.refuses(told)
 
 
 def test_options_without_an_effect_are_reported(ragstone: Command) -> None:
-    data = json_lines("data.jsonl", [RANKED])
-    run = ("run", data, "-m", "hit", "--no-export")
+    run = ("run", json_lines("data.jsonl", [RANKED]), "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
     advice = "for a pass mark, use fail_under (--fail-under)"
     effect = "min_similarity has no effect: no RAG system is called"
     assert told.err.endswith(f"\n{effect}; {advice}\n")
-    assert "max_calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
     config_file("min_similarity: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"

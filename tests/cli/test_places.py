@@ -132,15 +132,6 @@ def test_a_bad_path_in_a_config_file(fork: Fork, home: Path, command: str) -> No
     assert not found, "\n".join(found)
 
 
-def test_a_bad_path_of_a_local_model(fork: Fork, home: Path) -> None:
-    words = ["run", "data.jsonl", "-m", "faithfulness", "--no-store", "--no-export", "--judge"]
-    cases = [([*words, f"local:{home}/{INPUTS[kind]}"], home) for kind in KINDS]
-    found = []
-    for kind, result in zip(KINDS, outcomes(fork, home, cases), strict=True):
-        found += faults(kind, words, result, {2})
-    assert not found, "\n".join(found)
-
-
 def test_a_bad_path_of_a_job_summary(fork: Fork, home: Path) -> None:
     words = ["run", "data.jsonl", "-m", "exact_match", "--no-store", "--no-export"]
     kinds = {kind: path for kind, path in OUTPUTS.items() if kind not in ("NUL", "no text")}

@@ -58,19 +58,6 @@ def test_options_go_before_the_file_and_it_before_ragstone_yaml(run: Run, served
     assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo,threshold=0.9"]
 
 
-def test_a_spent_budget_leaves_the_run_to_the_same_command(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
-    words = ("--concurrency", "1")
-    done = run(config, *words, "--max-calls", "2")
-    assert done.code == 3
-    assert "the budget of 2 calls (max_calls) is spent" in done.err
-    assert "the same command continues it" in done.err
-    asked = len(served.asked)
-    done = run(None, *words)
-    assert (done.code, "1 of 3 rows are finished" in done.err) == (0, True)
-    assert (asked, len(served.asked)) == (2, 6)
-
-
 def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     done = run(configuration(served.url, ALL_BACKED, HALF), "--dry-run")
     assert (done.code, served.asked) == (0, [])
@@ -116,7 +103,6 @@ tests:
         grading:
           useRagas: true
 """
-EXAMPLE = Path(__file__).parents[2] / "examples" / "ragas-faithfulness.yaml"
 
 
 def test_the_basic_usage_of_the_plan_runs_as_written(ragstone: Command) -> None:
@@ -129,13 +115,6 @@ def test_the_basic_usage_of_the_plan_runs_as_written(ragstone: Command) -> None:
     assert (done.code, "basic.yaml: 1 row" in done.out) == (0, True), done
     Path("basic.yaml").write_text(PLAN.replace("useRagas:", "useRaga:"), encoding="utf-8")
     assert ragstone("validate", "basic.yaml").refuses("useRaga: is not supported")
-
-
-def test_the_shipped_example_needs_no_key(ragstone) -> None:
-    done = ragstone("run", str(EXAMPLE), "--no-store", "--no-export")
-    assert done.code == 1
-    assert "RAGAS mode is on" in done.err
-    assert "1 of 2 tests failed: 2 (" in done.err
 
 
 def test_a_test_without_a_score_fails_in_junit_too(run: Run, served: Served) -> None:

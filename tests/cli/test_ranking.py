@@ -51,29 +51,17 @@ def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command
     assert "1 of 3 queries are missing from a.run and are left out" in said.out
 
 
-@each_case("ending", ["csv", "parquet", "jsonl"])
-def test_each_querys_values_are_written(ending: str, files: Path, ragstone: Command) -> None:
-    name = f"rows.{ending}"
-    said = ragstone(*RANK, "hit", "--missing", "skip", "--k", "1,5", "--rows", name)
+def test_each_querys_values_are_written(files: Path, ragstone: Command) -> None:
+    said = ragstone(*RANK, "hit", "--missing", "skip", "--k", "1,5", "--rows", "rows.parquet")
     assert said.code == 0
-    assert f"wrote {name}" in said.out
-    if ending == "jsonl":
-        rows = [json.loads(line) for line in (files / name).read_text().splitlines()]
-        values = [row["scores"]["mrr@5"]["value"] for row in rows]
-        assert rows[2]["scores"]["hit@1"]["state"] == "undefined"
-    else:
-        read = pl.read_csv if ending == "csv" else pl.read_parquet
-        frame = read(files / name)
-        assert frame.columns[:3] == ["id", "query", "scores.mrr@1.value"]
-        values = frame["scores.mrr@5.value"].to_list()
-    assert values == [0.5, 1.0, None]
+    frame = pl.read_parquet(files / "rows.parquet")
+    assert frame.columns[:3] == ["id", "query", "scores.mrr@1.value"]
+    assert frame["scores.mrr@5.value"].to_list() == [0.5, 1.0, None]
 
 
 def test_documents_with_their_querys_id_may_be_ignored(files: Path, ragstone: Command) -> None:
     (files / "a.run").write_text(A.replace("q1 Q0 b", "q1 Q0 q1"))
-    said = ragstone(*RANK)
-    assert re.search(r"mrr@5 +0\.5000", said.out)
-    assert "own id: 1; --ignore-identical-ids leaves them out" in said.out
+    assert "own id: 1; --ignore-identical-ids leaves them out" in ragstone(*RANK).out
     said = ragstone("run", *RANK[1:], "--ignore-identical-ids")
     assert re.search(r"mrr@5 +0\.6667", said.out)
     assert "own id: 1; left out" in said.out
@@ -144,19 +132,6 @@ def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) ->
     assert ragstone("runs", "delete", "last", "--yes").code == 0
 
 
-@pytest.mark.parametrize("how", ["option", "environment", "file"])
-def test_where_runs_are_stored_is_said_as_for_other_runs(how, files, ragstone, monkeypatch) -> None:
-    if how == "environment":
-        monkeypatch.setenv("RAGSTONE_STORE", "mine.db")
-    elif how == "file":
-        (files / "ragstone.yaml").write_text("store: mine.db\n")
-    assert ragstone(*RANK).code == 0
-    assert not (files / "mine.db").exists()
-    assert ragstone(*RANK, "--store", *(["mine.db"] if how == "option" else [])).code == 0
-    assert (files / "mine.db").exists()
-    assert not (files / ".ragstone").exists()
-
-
 def test_stored_runs_are_compared_with_each_other_and_with_files(files, ragstone) -> None:
     ragstone(*RANK, "--store")
     ragstone("runs", "tag", "last", "base")
@@ -195,17 +170,6 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
     said = ragstone(*asked, "--fail-on-regression")
     assert (said.code, "have a partner in B" in said.err) == (3, True)
-
-
-def test_judgments_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
-    ragstone(*RANK, "--store")
-    same = ragstone(*RANK, "--baseline", "last")
-    assert "changed" not in same.out
-    (files / "qrels").write_text(QRELS.replace("a 1", "a 2"))
-    said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
-    assert "The judgments changed, so differences may come from the judgments" in said.out
-    (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
-    assert (change["about"], change["name"]) == ("data", "judgments (hash)")
 
 
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
@@ -251,26 +215,30 @@ def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(files, ragstone
         assert ragstone(*again).refuses("scores of a ranking file")
 
 
+PICKY = """
+from ragstone import RankingMetric, register
+
+@register("picky")
+class Picky(RankingMetric):
+    "Whether the first document is a."
+
+    def value(self, retrieved_ids, relevance):
+        return float(retrieved_ids[0] == "a")
+"""
+
+
 def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(files, ragstone) -> None:
-    (files / "picky.py").write_text(
-        "from ragstone import RankingMetric, register\n"
-        "@register('picky')\n"
-        "class Picky(RankingMetric):\n"
-        "    '''Whether the first document is a.'''\n"
-        "    def value(self, retrieved_ids, relevance):\n"
-        "        return float(retrieved_ids[0] == 'a')\n"
-    )
+    (files / "picky.py").write_text(PICKY)
     asked = (*RANK[:5], "--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
     said = ragstone(*asked)
     assert said.code == 3
     assert "1 of 3 scores of picky failed, more than 10%" in said.err
-    assert re.search(r"picky: failed: error in the metric \(1, first q3: the\s+metric", said.err)
     told = json.loads(said.out)["metrics"]
     assert told["picky"]["causes"] == {"metric_error": 1}
     assert told["mrr@5"]["failed"] == 0
     assert ragstone(*asked, "--max-failure-rate", "50%").code == 0
-    asked = (*asked, "--max-failure-rate", "1", "--min-coverage", "picky=90%")
-    assert ragstone(*asked).code == 1
+    share = ("--max-failure-rate", "1", "--min-coverage", "picky=90%")
+    assert ragstone(*asked, *share).code == 1
 
 
 def test_in_github_actions_the_job_is_told(files: Path, ragstone: Command, monkeypatch) -> None:

@@ -105,25 +105,6 @@ def test_only_the_pass_marks_that_are_named_count(stored: Command, rescore: Comm
     assert rescore("--fail-under", "hit=9").code == 2
 
 
-def test_metrics_that_ask_nothing_new_are_scored(rescore: Command) -> None:
-    Path("mine.py").write_text(
-        "from ragstone import RankingMetric, register\n\n\n"
-        '@register("documents")\n'
-        "class Documents(RankingMetric):\n"
-        '    """How many."""\n\n'
-        "    high = 100.0\n\n"
-        "    def value(self, retrieved_ids, relevance):\n"
-        "        return float(len(retrieved_ids))\n",
-        encoding="utf-8",
-    )
-    metrics = ("-m", "documents", "hit@1", "hallucination")
-    said = rescore(*metrics, "--plugin", "mine.py", "--json", "-")
-    assert said.code == 0, said.err
-    means = {name: each["mean"] for name, each in json.loads(said.out)["metrics"].items()}
-    third = pytest.approx(1 / 3)
-    assert means == {"documents": pytest.approx(2 / 3), "hit@1": third, "hallucination": 0.5}
-
-
 @each_case(
     ("words", "told"),
     [

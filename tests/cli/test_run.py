@@ -16,7 +16,6 @@ from tests.cli.collected import FAILING, json_lines, target
 
 from ragstone._internal.rate_limit import RetryLog
 from ragstone.cli.output import RowProgress, print_estimate, progress
-from ragstone.datasets import load
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
@@ -61,16 +60,10 @@ def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
 @each_case("typed", [(), ("run",), ("-v",)])
 def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, typed) -> None:
     said = ragstone(*typed)
-    assert (said.code, said.out, said.err.count("\n") <= 15) == (2, "", True)
+    assert (said.out, said.err.count("\n") <= 15) == ("", True)
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
-        assert words in said.err
-
-
-def test_help_of_an_unknown_command_is_2(ragstone: Command) -> None:
-    assert "Evaluate rankings for many queries" in ragstone("help", "rank").out
-    said = ragstone("help", "ranking")
-    assert said.code == 2
-    assert "No such command 'ranking'" in said.err
+        assert said.refuses(words)
+    assert ragstone("help", "ranking").refuses("No such command 'ranking'")
 
 
 def test_metric_names_may_have_any_case_and_be_joined_by_commas(ragstone, answers) -> None:
@@ -228,11 +221,6 @@ def test_a_file_with_no_or_an_unknown_extension_is_written(ragstone: Command) ->
     assert all(Path(name).is_file() for name in files[1::2])
 
 
-def test_a_folder_that_cannot_be_is_told_before_the_run(ragstone, answers, tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("a file", encoding="utf-8")
-    assert ragstone("run", answers).code == 2
-
-
 def test_what_a_target_prints_does_not_stand_among_the_data(ragstone, answers) -> None:
     body = "print('imported')\ndef ask(query):\n    print('asked')\n"
     body += "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n"
@@ -311,25 +299,21 @@ def printed(estimate: Estimate) -> list[list[str]]:
 
 def test_a_span_is_told_where_the_numbers_differ() -> None:
     lines = printed(ESTIMATE)
-    assert ["rows", "200"] in lines
-    assert ["calls", "400", "to", "600"] in lines
-    assert ["prompt", "tokens", "150,000"] in lines
-    assert ["completion", "tokens", "1,000", "to", "40,000"] in lines
-    assert ["cost", "$0.0225", "to", "$1.50", "(an", "estimate)"] in lines
-    assert "Note: cached replies are not requested again.".split() in lines
-
-
-@each_case(
-    ("cost", "told"),
-    [
+    for line in (
+        "rows 200",
+        "calls 400 to 600",
+        "prompt tokens 150,000",
+        "completion tokens 1,000 to 40,000",
+        "cost $0.0225 to $1.50 (an estimate)",
+        "Note: cached replies are not requested again.",
+    ):
+        assert line.split() in lines
+    for cost, told in (
         (None, "cost price unknown"),
         ((0.0, 0.0), "cost $0.00 (an estimate)"),
         ((0.00004, 0.00005), "cost less than $0.0001 (an estimate)"),
-        ((1200.5, 1200.5), "cost $1,200.50 (an estimate)"),
-    ],
-)
-def test_a_cost_is_an_estimate(cost: tuple[float, float] | None, told: str) -> None:
-    assert told.split() in printed(replace(ESTIMATE, cost_usd=cost))
+    ):
+        assert told.split() in printed(replace(ESTIMATE, cost_usd=cost))
 
 
 def test_progress_is_a_line_of_what_is_done_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,16 +345,6 @@ def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPat
     with progress(Console(file=reader)):
         assert printed.wait(60)
     assert reader.getvalue().startswith("no rows done yet\n")
-
-
-def test_a_target_that_returns_nothing_is_at_fault(ragstone: Command, tmp_path: Path) -> None:
-    data = json_lines("data.jsonl", [{"query": "q", "reference": "r"}])
-    name = target(tmp_path, "def ask(query):\n    return {'response': None}", "says_nothing")
-    told = ragstone("run", data, "-m", "abstention", "--target", name, "--no-export", "-v")
-    words = " ".join(told.out.split())
-    assert (told.code, "1 call, 1 failed" in words) == (3, True)
-    assert "returned no response (or None)" in words
-    assert "fix what the target returns, then `ragstone resume" in words
 
 
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:
@@ -408,22 +382,6 @@ def test_gates_of_the_file_on_metrics_left_out_are_not_checked(ragstone: Command
 
 def test_a_missing_file_is_told_before_an_unknown_metric(ragstone: Command) -> None:
     assert ragstone("run", "nowhere.csv", "-m", "nowhere").refuses("there is no file nowhere.csv")
-
-
-def test_accepted_answers_stay_a_list_in_all_files(ragstone: Command) -> None:
-    lines = [
-        {"id": "1", "query": "a", "response": "x", "reference": ["y", "x"]},
-        {"id": "2", "query": "b", "response": "z", "reference": "x"},
-    ]
-    data = json_lines("d.jsonl", lines)
-    for rows in ("r.jsonl", "r.csv", "r.parquet"):
-        said = ragstone("run", data, "-m", "exact_match", "--rows", rows, "--html", "r.html", "-v")
-        assert said.code == 0
-        assert "1 reference has several accepted answers" in said.out
-        samples = load(rows, columns={"query": "query"}).samples
-        assert [sample.reference for sample in samples] == [("y", "x"), "x"]
-    rows = [json.loads(line) for line in Path("r.jsonl").read_text("utf-8").splitlines()]
-    assert [row["scores"]["exact_match"]["value"] for row in rows] == [1.0, 0.0]
 
 
 def test_saved_answers_without_contexts_call_no_system(ragstone: Command) -> None:

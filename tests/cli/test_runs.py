@@ -77,15 +77,6 @@ def test_a_run_takes_two_lines_however_much_there_is_to_say(ragstone, place, mon
     assert [len(line) <= 50 for line in ragstone("runs").out.splitlines()] == [True, True]
 
 
-def test_a_run_without_metrics_says_what_it_was_of(ragstone: Command, place: str) -> None:
-    run_id = made(place)
-    with Store.open(place) as store, store.transaction() as connection:
-        connection.execute(
-            RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}", summary=None)
-        )
-    assert ragstone("runs").out.splitlines()[1] == "  samples, scripted"
-
-
 def test_what_failed_and_what_was_scored_again_is_marked(ragstone: Command, place: str) -> None:
     samples = [{"query": query, "relevance": ["a"]} for query in "qp"]
     answer = {"q": {"ranking": ["a"]}}.__getitem__
@@ -210,17 +201,6 @@ def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str)
     assert ragstone(*prune, "5w").out.startswith("no untagged run")
     assert ragstone(*prune, "30d").out == f"deleted {old}\n"
     assert set(ids(ragstone)) == {tagged, new}
-
-
-def test_pruning_does_not_ask_about_runs_that_are_worked_on(ragstone: Command, place: str) -> None:
-    run_id = made(place)
-    age(place, run_id, days=2)
-    with Store.open(place) as store:
-        resume(store, store.info(run_id).manifest)
-        with store.lock(run_id):
-            said = ragstone("runs", "delete", "--older-than", "24h")
-    assert (said.code, said.out[:15]) == (0, "no untagged run")
-    assert ids(ragstone) == [run_id]
 
 
 def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: str) -> None:

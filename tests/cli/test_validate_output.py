@@ -11,7 +11,7 @@ from ragstone.datasets import load
 from ragstone.datasets.export import LONGEST, WRITERS, losses, losses_in_file, write_samples
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
-from ragstone.types.sample import Context, Message, Sample
+from ragstone.types.sample import Context, Sample
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 DOCUMENTS = st.builds(
@@ -80,22 +80,6 @@ def test_cells_hold_all_but_what_is_empty_and_the_types_of_tags(tmp_path: Path, 
             getattr(one, field) != getattr(other, field)
             for one, other in zip(samples, kept, strict=True)
         )
-
-
-def test_every_difference_is_told() -> None:
-    whole = {
-        "response": "r",
-        "contexts": (Context(text="c"),),
-        "ranking": (Context(id="1"),),
-        "reference": "e",
-        "reference_claims": ("f",),
-        "relevance": {"1": 1.0},
-        "tags": {"n": 1},
-        "history": (Message(role="user", content="Hi"),),
-    }
-    given = [Sample(id="a", query="q", **whole)]
-    kept = [Sample(id="b", query="p")]
-    assert {line.partition(" ")[0] for line in losses(given, kept)} == set(Sample.model_fields)
 
 
 def test_a_copy_is_json_lines_and_has_everything(ragstone, tmp_path) -> None:
