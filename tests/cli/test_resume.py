@@ -14,7 +14,6 @@ import pytest
 from tests.cli.collected import json_lines, label
 from tests.cli.conftest import Command
 
-from ragstone.datasets import table
 from ragstone.store import Store
 
 ROWS, CONCURRENCY = 60, 2
@@ -226,26 +225,3 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     assert set(asked(folder)) == first
     refused = ragstone(*RUN, "--sample", "30", "--limit", "3")
     assert refused.refuses("limit 3 reads the first rows, and sample 30 draws from all; use one")
-
-
-def test_a_data_set_that_changes_during_a_run(ragstone, folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr(table, "IN_MEMORY", -1)  # so that the rows are read when they are needed
-    monkeypatch.setattr(table.FileRows, "size", 20)
-    data = folder / "data.jsonl"
-    content = data.read_text()
-    changing = """if Path("spoil").exists() and query == "q3":
-        Path("data.jsonl").write_text(Path("data.jsonl").read_text().lower()[:2000])
-"""
-    (folder / "target.py").write_text(TARGET.replace(WAIT, changing))
-    (folder / "spoil").touch()
-    said = ragstone(*RUN, "--json", "out.json")
-    assert said.refuses("data.jsonl changed while it was read; run the command again")
-    assert not (folder / "out.json").exists()
-    ((finished, rows),) = stored(folder)
-    assert (finished, 0 < rows < ROWS) == (False, True)
-
-    (folder / "spoil").unlink()
-    data.write_text(content)
-    said = ragstone(*RUN)
-    assert f"{rows} of {ROWS} rows are finished" in said.err
-    assert (said.code, stored(folder)) == (0, [(True, ROWS)])
