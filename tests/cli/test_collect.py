@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cases import each_case
-from tests.cli.collected import asked, json_lines, rows, target
+from tests.cli.collected import asked, rows, target
 
 from ragstone.datasets import load
 
@@ -106,18 +106,3 @@ def test_a_call_that_failed_is_saved_and_fails_when_it_is_judged(ragstone, faili
 
 
 # Calls that failed by what another tool's file says: no score, and what helps.
-
-
-def test_calls_that_failed_in_another_tools_file_are_failed(ragstone) -> None:
-    run = {"run_type": "chain", "inputs": {"question": "q"}}
-    good = run | {"outputs": {"answer": "The sky is blue.", "documents": ["The sky is blue."]}}
-    bad = run | {"outputs": None, "error": "TimeoutError()"}
-    data = json_lines("runs.jsonl", [good] * 3 + [bad] * 7)
-    arguments = ("-m", "faithfulness", "--fail-under", "faithfulness=0.8", "--no-export")
-    said = ragstone("run", data, *arguments)
-    assert said.code == 3
-    assert "TimeoutError()" in said.out
-    assert "7 of 10 scores of faithfulness failed, more than 10%" in said.err
-    words = " ".join(said.out.split())
-    assert "Next: 7 scores failed because runs.jsonl records failed calls: collect" in words
-    assert "--retry-failed" not in words

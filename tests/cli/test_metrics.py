@@ -77,13 +77,6 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         assert part in told
 
 
-def test_show_says_what_stands_in(ragstone: Command) -> None:
-    told = words(ragstone("metrics", "Hit@3").out)
-    assert "needs ranking (or contexts), relevance" in told
-    assert "asks nothing calls none groups all, all_retrieval" in told
-    assert "k 3 [default: 5] a whole number of at least 1" in told
-
-
 def test_show_prints_what_a_plugin_says(ragstone: Command) -> None:
     said = ragstone("metrics", "politeness", "--plugin", POLITENESS).out
     assert "How polite is the response to the user?\nLook at its tone only: a wrong" in said

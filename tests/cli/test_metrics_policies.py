@@ -8,21 +8,13 @@ CELLS = {
     ("strict", "response is empty"): "undefined",
     ("strict", "contexts are an empty list"): "0.0: every claim is NOT_ENOUGH_INFO",
     ("strict", "judge refused"): "failed: refusal",
-    ("strict", "no reply (1)"): "failed: timeout, etc.",
-    ("strict", "threshold"): "none",
     ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
-    ("weighted", "range"): "-1 to 1",
     ("deepeval", "no claims in the response"): "1.0",
-    ("deepeval", "contexts are an empty list"): "undefined",
     ("deepeval", "one label unreadable (2)"): "counts as NOT_ENOUGH_INFO, flagged",
     ("ragaliq", "threshold"): "0.7",
     ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
-    ("promptfoo-plan", "no reply (1)"): "0.5, flagged",
     ("promptfoo-plan", "too few or too many verdicts (2)"): (
         "mean after truncation, flagged; if none: 0.5, flagged"
-    ),
-    ("promptfoo", "too few or too many verdicts (2)"): (
-        "1 - (unsupported + missing) / claims, flagged; if none: 0.0, flagged"
     ),
 }
 

@@ -66,14 +66,6 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     )
 
 
-def test_a_failed_test_is_a_note_of_its_row_also_in_the_store(run, served, ragstone) -> None:
-    run(configuration(served.url, ALL_BACKED, HALF, threshold=0.8))
-    ragstone("runs", "show", "last", "--rows", "rows.jsonl")
-    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
-    note = "its test fails: faithfulness:promptfoo,threshold=0.8"
-    assert [row["notes"] for row in rows] == [[], [note]]
-
-
 @each_case(
     ("words", "said"),
     [

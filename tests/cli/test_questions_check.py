@@ -93,13 +93,6 @@ def test_what_cannot_be_used_is_refused_before_anything_is_written(ragstone, che
     assert not list(Path().glob("f*"))
 
 
-def test_a_dry_run_makes_no_calls(check: Command) -> None:
-    said = check(ROWS, "--dry-run", "--judge", "openai:gpt-4o-mini")
-    assert said.code == 0
-    assert "Dry run: no calls were made. Checking 4 rows with openai:gpt-4o-mini: " in said.out
-    assert "(an estimate)" in said.out
-
-
 def test_rows_that_the_judge_did_not_answer_are_no_pass(check: Command, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")

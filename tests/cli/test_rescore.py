@@ -70,13 +70,6 @@ def test_what_was_not_asked_is_refused_before_anything_is_written(rescore: Comma
     assert len(ids()) == 1
 
 
-def test_a_run_without_its_transcript_is_refused(stored: Command, rescore: Command) -> None:
-    ran = stored("run", "answers.jsonl", "-m", "faithfulness", "--no-transcript", "--no-export")
-    assert ran.code == 0
-    assert rescore("--policy", "ragas").refuses("stored without its transcript; only metrics")
-    assert rescore("-m", "hit").code == 0
-
-
 def test_saved_it_is_a_run_of_its_own(stored: Command, rescore: Command) -> None:
     (first,) = ids()
     said = rescore("--policy", "deepeval", "--save")
@@ -95,14 +88,6 @@ def test_results_are_written_where_they_are_asked_for(rescore: Command) -> None:
     rows = [json.loads(line) for line in Path("x.jsonl").read_text("utf-8").splitlines()]
     scores = [row["scores"]["faithfulness:ragaliq"]["passed"] for row in rows]
     assert scores == [False, True, True]
-
-
-def test_only_the_pass_marks_that_are_named_count(stored: Command, rescore: Command) -> None:
-    ran = stored("run", "answers.jsonl", "-m", "hit", "--fail-under", "hit=0.9", "--no-export")
-    assert ran.code == 1
-    assert rescore().code == 0
-    assert rescore("--fail-under", "hit=0.9").code == 1
-    assert rescore("--fail-under", "hit=9").code == 2
 
 
 @each_case(

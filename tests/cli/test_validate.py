@@ -71,15 +71,6 @@ def test_in_github_actions_no_cell_is_a_command(ragstone, monkeypatch) -> None:
         assert [line.partition(" ")[0] for line in after] == ["::error"]
 
 
-def test_a_column_that_may_be_misspelt_is_told(ragstone) -> None:
-    json_lines("a.jsonl", [{"query": "q", "respnse": "r", "level": 1}])
-    said = ragstone("validate", "a.jsonl").out
-    note = "column 'respnse' is not used; did you mean response? Use map response=respnse"
-    assert f"  tags: respnse, level\n  note: {note}\n  available metrics: " in said
-    json_lines("b.jsonl", [{"query": "q", "response": "r", "outputs": 1}])
-    assert "did you mean" not in ragstone("validate", "b.jsonl").out
-
-
 def test_metrics_that_an_llm_would_score_are_named(ragstone, monkeypatch) -> None:
     json_lines("a.jsonl", [{"query": "q", "contexts": ["c"]}])
     said = ragstone("validate", "a.jsonl").out

@@ -1,14 +1,12 @@
 import json
 from pathlib import Path
 
-import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.export import LONGEST, WRITERS, losses, losses_in_file, write_samples
+from ragstone.datasets.export import LONGEST, losses, losses_in_file, write_samples
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
@@ -91,15 +89,6 @@ def test_a_copy_is_json_lines_and_has_everything(ragstone, tmp_path) -> None:
     assert load(tmp_path / "a.jsonl").samples == load(DATASET).samples
 
 
-def test_a_workbook_of_the_demo_comes_back_with_its_columns(tmp_path: Path) -> None:
-    samples, path = load(DATASET).samples, tmp_path / "a.xlsx"
-    write_samples(samples, path, suffix=".xlsx")
-    assert load(path).samples == samples
-    header = next(openpyxl.load_workbook(path)["Questions"].iter_rows(values_only=True))
-    assert header == ("Query", "Point_ids", "Ground_truth_answer", "difficulty", "tags")
-    assert losses_in_file(samples, path) == []
-
-
 def test_what_a_workbook_cannot_hold_is_told(tmp_path: Path) -> None:
     blank = Sample(id="a", query="q", response="", tags={"n": 1.0})
     rows = [blank, Sample(id="b", query="r", response="x")]
@@ -138,14 +127,6 @@ def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) 
     assert said.refuses("Error: -o b.csv: the file must be .jsonl; use b.jsonl\n")
     with pytest.raises(UsageError, match=r"cannot be written; use \.jsonl, \.xlsx"):
         write_samples([], Path("a"), suffix="")
-
-
-@each_case("suffix", WRITERS)
-def test_tags_named_as_another_tools_columns_come_back(tmp_path: Path, suffix: str) -> None:
-    tags = {"parent_id": "p", "span_kind": "LLM", "gt_answer": "x", "level": "easy"}
-    given = (Sample(id="1", query="q", tags=tags),)
-    write_samples(given, tmp_path / f"a{suffix}", suffix=suffix)
-    assert load(tmp_path / f"a{suffix}").samples == given
 
 
 def test_what_could_not_be_read_back_is_refused(tmp_path: Path, monkeypatch) -> None:
