@@ -53,23 +53,6 @@ def test_all_of_a_plan_is_an_option_and_a_key() -> None:
 
 
 @each_case(
-    ("name", "shown"),
-    [
-        ("k", "--k 1,3,5,10, each metric is computed at each of them.  [default: 5]"),
-        ("concurrency", "default: 8; 1<=x<=1000"),
-        ("timeout", "default: 60; x>0"),
-        ("max_failure_rate", "default: 10%]"),
-        ("fail_fast", "default: no-fail-fast]"),
-        ("policy", "default: strict]"),
-    ],
-)
-def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
-    record = SETTINGS[name].get_help_record(read())
-    assert record is not None
-    assert shown in record[1]
-
-
-@each_case(
     ("arguments", "field", "value"),
     [
         ("", "fallback_target", DEFAULT_API),

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,19 +80,6 @@ def test_the_correlation_with_people_is_that_of_the_labelled_rows(stored: Comman
     assert expected > 0.01
     assert human_correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
     assert human_correlations(run, labels[:19]) == {}
-
-
-def test_metrics_without_a_judge_need_no_labels(ragstone: Command) -> None:
-    Path("q.txt").write_text("".join(f"{n} 0 d{n} 1\n" for n in range(1, 9)))
-    ranked = ((n, (n * n + k - 1) % 9 + 1, k) for n in range(1, 9) for k in range(1, 5))
-    lines = [f"{n} Q0 d{document} {k} {9 - k} x\n" for n, document, k in ranked]
-    Path("r.run").write_text("".join(lines))
-    said = ragstone("rank", "--qrels", "q.txt", "--ranking", "r.run", "--store", str(PLACE))
-    assert said.code == 0, said.err
-    found, said = plan(ragstone, "0.1", "--like", "last", "-m", "hit")
-    assert found["metrics"]["hit@5"]["labels"] is None
-    assert found["metrics"]["hit@5"]["questions"] > 100
-    assert "people" not in said
 
 
 @each_case(

@@ -182,10 +182,6 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert ragstone("resume", "last").refuses("other.jsonl, which does not exist")
 
 
-def test_without_a_store_nothing_is_kept(ragstone: Command, folder: Path) -> None:
-    assert ragstone(*RUN, "--no-store", "--limit", "3").code == 0
-    assert not (folder / ".ragstone").exists()
-    assert ragstone(*RUN, "--no-store", "--fresh").refuses("remove --fresh")
 
 
 async def test_a_panel_goes_on_as_it_was_named(fork, folder, faulty, behave, monkeypatch) -> None:

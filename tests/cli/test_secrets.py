@@ -94,10 +94,7 @@ def answering(answer: Callable[[BaseHTTPRequestHandler, bytes], Answer]) -> Iter
 class Echo:
     """A server that returns all it was sent: headers, path and body.
 
-    Attributes:
-        status: of its replies.
-        part: where the echo is: the reason phrase, the body, a header, or a good reply.
-        form: how the echo is quoted.
+    The echo is, in a form, in a part of the reply: its reason, body or header, or a good reply.
     """
 
     url: str = ""
@@ -300,36 +297,26 @@ _JUDGED = ("data.jsonl", "-m", "faithfulness", "--max-retries", "0")
 PLACES = """
 JUDGED --store {}
 JUDGED --target {}
-JUDGED --target {} --dry-run
 JUDGED --api-url {} --no-store
 JUDGED --judge openai:m --base-url {}
-JUDGED --judge openai:m --base-url {} --dry-run
 JUDGED --judge anthropic:m --base-url {}
 JUDGED --judge openai:m,azure:m --base-url {}
 JUDGED --judge {}
 JUDGED --judge offline,{}
 JUDGED --embedding-model {}
 JUDGED --plugin {}
-JUDGED --config {}
 {}
-run {}
-data.jsonl {}
 rank --qrels {} --ranking {}
 runs list --store {}
-runs show last --store {}
 runs import {}
-runs export last --store {}
 view --store {}
 resume --store {}
 compare last last --store {}
-runs rescore last --store {}
 collect data.jsonl --target {} -o c.json
 validate {}
-validate {} -o out.jsonl
 judge test --judge openai:m --base-url {} --max-retries 0
 demo --store {}
 data.jsonl --store {} --no-store
-data.jsonl -m {}
 data.jsonl --policy {}
 data.jsonl --k {}
 """
@@ -346,9 +333,11 @@ def test_18_8_a_mistyped_url_is_nowhere(line: str, leaks, monkeypatch) -> None:
     report(found)
 
 
-METRIC = """
+TARGETS = """
 import os
 import ragstone
+from ragstone.errors import CallError, Cause
+KEY = os.environ["OPENAI_API_KEY"]
 
 @ragstone.register("leaking")
 class Leaking(ragstone.Metric):
@@ -357,12 +346,7 @@ class Leaking(ragstone.Metric):
     needs = ("response",)
 
     async def score(self, sample, ask):
-        raise RuntimeError("cannot log in with " + os.environ["OPENAI_API_KEY"])
-"""
-TARGETS = """
-import os
-from ragstone.errors import CallError, Cause
-KEY = os.environ["OPENAI_API_KEY"]
+        raise RuntimeError("cannot log in with " + KEY)
 
 def raises(query):
     raise RuntimeError("cannot log in with " + KEY)
@@ -415,7 +399,7 @@ _MISTYPED = f"postgresql:/me:{'x' * 60}{PLAIN}@h/r"
 _COLLECT = ("collect", "data.jsonl", "--target", "secret_collect.py:answers", "-o", "c.json")
 SITUATIONS: dict[str, Situation] = {
     "a metric raises": (
-        {"leaking_metric.py": METRIC},
+        {"leaking_metric.py": TARGETS},
         ("data.jsonl", "-m", "leaking", "--plugin", "leaking_metric.py"),
     ),
     "a plugin raises": (

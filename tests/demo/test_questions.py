@@ -1,3 +1,4 @@
+import re
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -8,10 +9,13 @@ from ragstone.demo.questions import (
     DATASET,
     Flaw,
     Line,
+    Passage,
     corpus,
     entries,
+    write_manuals,
 )
 from ragstone.demo.server import make_service
+from ragstone.testsets.documents import read_documents
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
 COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]
@@ -80,3 +84,37 @@ def test_some_answers_have_injected_errors_of_all_kinds():
     assert len(seen) >= 12
     assert {error.error for error in seen} == set(Flaw)
     assert 0.15 <= sum(map(bool, found)) / len(entries()) <= 0.45
+
+
+def lines() -> list[tuple[Passage, Line]]:
+    return [(passage, line) for passage in corpus() for line in passage.lines]
+
+
+def test_there_are_enough_passages_with_ids_and_source_files():
+    passages = corpus()
+    assert len(passages) >= 48
+    assert len({passage.id for passage in passages}) == len(passages)
+    assert 8 <= len({passage.source for passage in passages}) <= 12
+    assert all(3 <= len(passage.lines) <= 5 for passage in passages)
+
+
+def test_the_manuals_have_a_section_for_each_passage(tmp_path: Path):
+    write_manuals(tmp_path / "manuals")
+    chunks = read_documents(tmp_path / "manuals").chunks
+    assert len(chunks) == len(corpus())
+    assert all(any(passage.text in chunk.text for chunk in chunks) for passage in corpus())
+
+
+def test_every_line_is_one_sentence_that_is_said_once():
+    for _, line in lines():
+        for sentence in (line.text, line.spoken):
+            assert re.fullmatch(r"[A-Z0-9].*[^.]\.", sentence), sentence
+            assert not re.search(r"[.!?]\s", sentence), sentence
+    spoken = [line.spoken for _, line in lines()]
+    assert len(set(spoken)) == len(spoken)
+
+
+def test_every_kind_of_error_is_injected_several_times():
+    assert not [line for _, line in lines() if line.paraphrase == line.text]
+    for flaw in Flaw:
+        assert sum(line.error is flaw for _, line in lines()) >= 4
