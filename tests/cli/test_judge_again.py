@@ -124,9 +124,12 @@ def test_a_probe_with_a_few_labels_cannot_decide(ragstone: Command) -> None:
     for count in (0, 19):
         add_labels(count=count)
         said = ragstone("judge", "probe", "last")
-        assert said.code == 3
         why = f"has {count} labels that can be compared with a verdict; at least 20 are needed"
-        assert why in said.err
+        assert (said.code, why in said.err) == (3, True)
+    with Store.open(PLACE) as store:
+        put(store, "unjudged", [1.0, 0.5], judge=None)
+    said = ragstone("judge", "probe", "unjudged")
+    assert said.refuses("run unjudged has no metric that asks a judge")
 
 
 @pytest.mark.usefixtures("judge")
@@ -140,10 +143,3 @@ def test_labels_of_other_claims_begin_with_the_next_probe(ragstone: Command) -> 
     assert "1 earlier: of other claims" in said.err
     path.write_text("{}\n")
     assert ragstone("judge", "probe", "last").refuses("not a probe")
-
-
-def test_what_cannot_be_judged_again_is_refused(ragstone: Command) -> None:
-    with Store.open(PLACE) as store:
-        put(store, "unjudged", [1.0, 0.5], judge=None)
-    said = ragstone("judge", "probe", "unjudged")
-    assert said.refuses("run unjudged has no metric that asks a judge")
