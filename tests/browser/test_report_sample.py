@@ -22,7 +22,6 @@ async def test_a_sample_opens_by_click_and_the_way_back_leads_to_it(browse, repo
     await page.locator('tr[data-place="1"] td').first.click()
     await expect(page.locator('body[data-sample="1"] #sample-title')).to_contain_text("model 1 ")
     await expect(page.locator("#sample-title")).to_be_focused()
-    await expect(page.locator("#overview")).to_be_hidden()
     await page.go_back()
     await expect(page.locator("#sample")).to_be_hidden()
     await expect(page.locator('tr[data-place="1"] a')).to_be_focused()
@@ -37,7 +36,6 @@ async def test_a_sample_opens_by_keyboard_and_keys_go_to_its_neighbours(browse, 
     await expect(page.locator('body[data-sample="2"] #rank')).to_have_text("2 of 60")
     await page.keyboard.press("k")
     await expect(page.locator('body[data-sample="1"] #rank')).to_be_visible()
-    await expect(page.locator("#previous")).to_be_disabled()
     await page.keyboard.press("Escape")
     await expect(page.locator("#overview")).to_be_visible()
     await expect(page.locator('tr[data-place="1"] a')).to_be_focused()
@@ -90,7 +88,6 @@ async def test_a_verdict_has_a_sign_and_a_word_beside_its_colour(browse, report:
 async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: Path) -> None:
     page = await browse(f"{report.as_uri()}#sample=7")
     exchanges = page.locator("#transcript .exchange")
-    await expect(page.locator("#transcript")).to_be_visible()
     await expect(exchanges).to_have_count(0)
     await page.locator("#transcript summary").click()
     await expect(exchanges).to_have_count(2)

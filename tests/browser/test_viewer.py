@@ -58,7 +58,6 @@ async def test_the_list_of_runs_leads_to_a_run(browse: Browse, viewed: Viewed) -
     await page.locator('#filters [name="high"]').fill("0.5")
     await page.locator('#filters [name="metric"]').select_option("faithfulness")
     await expect(page.locator("#count")).to_have_text("39 of 60 samples match")
-    await expect(page.locator(ROWS)).to_have_count(39)
     await page.goto(viewed.run)
     await page.reload()
     await page.locator('th[data-metric="faithfulness"] button').click()

@@ -12,10 +12,8 @@ from ragstone.datasets import load
 def test_answers_of_a_chat_are_saved_and_read_back(ragstone, demo_url, questions, tmp_path) -> None:
     said = ragstone("collect", str(questions), "--api-url", demo_url, "-o", "out.jsonl")
     assert said.code == 0, said.err
-    assert said.out.endswith("wrote out.jsonl\n")
     first, second = load(tmp_path / "out.jsonl").samples
     assert first.response
-    assert first.contexts[0].id
     assert (first.relevance, first.tags["level"]) == ({"101": 1.0}, 1)
     assert (second.relevance, second.reference) == (None, "A guild.")
     said = ragstone("run", "out.jsonl", "-m", "faithfulness", "hit", "--no-export", "--json", "-")

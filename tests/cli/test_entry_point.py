@@ -38,15 +38,12 @@ def test_tab_completes_what_was_typed(typed: str, offered, tmp_path: Path, monke
     assert done.stdout.split() == offered, done.stderr
 
 
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", ["metrics", "--version"])
 def test_a_full_standard_output_is_an_error(arguments: str, tmp_path: Path) -> None:
     done = shell(f"{COMMAND} {arguments} > /dev/full", tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: cannot write")
-    assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -40,13 +40,11 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, tested: Command, rows: 
         "offline was tested on 2 claims from 2 samples of rows.jsonl. It found 2 of "
         "the original claims supported; the changes below were made to supported claims only."
     )
-    assert "a different number" in said.out
     told = json.loads(Path("out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
     assert (number["right"], number["answered"], number["share"]) == (2, 2, 1.0)
     assert FILE.is_file()
     later = ragstone(rows, "-m", "faithfulness", "--no-export", "-v")
-    assert "Judge test" in later.out
     assert "balanced accuracy: 100%" in later.out
     assert "it missed 0% of" in ragstone(rows, "-m", "faithfulness", "--no-export").out
 
@@ -66,7 +64,6 @@ def test_without_data_the_demos_manuals_are_tested_on(tested: Command) -> None:
     negations = [each for each in missed if each["kind"] == "negation"]
     assert f"negation ({len(negations)})" in said.out
     assert negations[0]["claim"] in said.out
-    assert negations[0]["was"] in said.out
     assert negations[1]["claim"] not in said.out
 
 
@@ -85,7 +82,6 @@ def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(tested, rows:
     dry = "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims from rows"
     assert said.out.startswith(dry)
     assert " calls, $" in said.out
-    assert " (an estimate)" in said.out
 
 
 @each_case(
@@ -106,7 +102,6 @@ def test_a_query_is_not_needed(ragstone: Command, tested: Command) -> None:
     blank = [{"query": "", "question": " ", **row} for row in bare]
     said = tested(json_lines("bare.jsonl", bare + blank), "--no-store")
     assert said.code == 0, said.err
-    assert "4 claims from 4 samples" in said.out
     table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
     Path("bare.csv").write_text(table)
     assert tested("bare.csv", "--no-store").code == 0

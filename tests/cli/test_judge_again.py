@@ -93,9 +93,6 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(ragstone, judge,
     assert first.code == 0, first.err
     assert len(served.asked) == ROWS, "the claims come from the run, the verdicts from the judge"
     assert "openai:m agrees with 94% of 48 labels in 1 probe." in first.out
-    assert "It calls 100% of these claims SUPPORTED." in first.out
-    assert "Agreement with people on the whole run: 82% to 100% (95% interval)" in first.out
-    assert "This is the first probe" in first.out
     assert ragstone("judge", "probe", "last", "--repeat", "4").code == 0
     assert len((PROBES / f"{run}.jsonl").read_text().splitlines()) == 5
 
@@ -104,7 +101,6 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(ragstone, judge,
     assert moved.code == 1, moved.err
     found = json.loads(moved.out)
     assert found["drifted"] is True
-    assert found["p"] < 0.01
     assert [round(each["supported"], 2) for each in found["probes"]] == [1.0] * 5 + [0.83]
     evidence = {"its agreement with people", "its share of SUPPORTED", "its single verdicts"}
     assert found["evidence_of"].keys() == evidence
@@ -112,7 +108,6 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(ragstone, judge,
     assert all(low < 0.94 < high for low, high in (p["interval"] for p in found["probes"][:5]))
     assert "The judge has drifted (evidence" in moved.err
     assert "threshold 100) in its share of SUPPORTED: its model changed" in moved.err
-    assert "It calls 83% of these claims SUPPORTED; 5 earlier: 100%." in moved.err
     assert f"delete {PROBES / run}.jsonl to begin a new baseline" in moved.err
 
     judge.rejected = lambda _: False
@@ -140,6 +135,5 @@ def test_labels_of_other_claims_begin_with_the_next_probe(ragstone: Command) -> 
     said = ragstone("judge", "probe", "last", "--json", "-")
     assert said.code == 0, said.err
     assert [each["agreement"] for each in json.loads(said.out)["probes"]] == [None, 0.9375]
-    assert "1 earlier: of other claims" in said.err
     path.write_text("{}\n")
     assert ragstone("judge", "probe", "last").refuses("not a probe")

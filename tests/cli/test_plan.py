@@ -33,7 +33,6 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
     said = ragstone("plan", "--detect", "0.03")
     assert said.code == 0, said.err
     assert "2,129" in said.out
-    assert "1,770 of 4,258" in said.out
     assert "from that of scores (0.4, assumed) and an assumed correlation of 0.25" in said.out
     assert "10  20 of 20" in ragstone("plan", "--detect", "100%").out
     usual, high = (plan(ragstone, "0.1", "--power", power)[0] for power in ("80%", "95%"))
@@ -44,9 +43,8 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
 def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command) -> None:
     one, _ = plan(stored, "5%", "--like", "run-a")
     assert (one["like"], one["correlation"]) == (["run-a"], 0.25)
-    two, said = plan(stored, "5%", "--like", "run-a", "--like", "run-b")
+    two, _ = plan(stored, "5%", "--like", "run-a", "--like", "run-b")
     assert two["correlation"] is None
-    assert "measured between the two runs" in said
     one, two = (each["metrics"]["faithfulness"] for each in (one, two))
     assert two["spread"] == pytest.approx(0.08, abs=0.01)  # of 0, 0.1 and 0.2, one each, capped
     assert two["questions"] < one["questions"] / 4
@@ -62,12 +60,10 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
     with Store.open(PLACE) as store:
         yes = [(n * 7 % 24) / 24 > 0.5 for n in range(24)]
         store.add_labels("run-a", [label("run-a", n, value=yes[n]) for n in range(24)])
-    found, said = plan(stored, "5%", "--like", "run-a")
+    found, _ = plan(stored, "5%", "--like", "run-a")
     few, many = (each["metrics"]["faithfulness"] for each in (found, assumed))
-    assert many["correlation_with_people"] is None
     assert few["correlation_with_people"] > 0.8
     assert 20 <= few["labels"] < many["labels"]
-    assert "the correlation of judge and people is measured" in said
 
 
 def test_the_correlation_with_people_is_that_of_the_labelled_rows(stored: Command) -> None:

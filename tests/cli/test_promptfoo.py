@@ -15,8 +15,6 @@ def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> 
     assert "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
     said = "promptfooconfig.json: 2 samples; RAGAS mode is off: scored as promptfoo 0.121.20 does"
     assert said in done.err
-    assert "0.75" in done.out
-    assert served.models == {"m"}
     done = run(configuration(served.url, ALL_BACKED, HALF, threshold=0.5), "--no-store")
     assert (done.code, "fail:" in done.err) == (0, False)
     assert run(None, "--no-store", "--fail-under", "faithfulness=0.9").code == 1

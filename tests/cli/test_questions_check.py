@@ -43,7 +43,6 @@ def test_rows_are_checked_and_written(check: Command, suffix: str) -> None:
     assert "4 rows, checked with offline against 5 documents (5 chunks)" in said.out
     assert "2 valid (50.0%), 1 valid with other relevant ids (25.0%), 1 rejected" in said.out
     assert "error in row bad: What does a new battery cost?" in said.out
-    assert "the documents do not support 'A service point replaces it for 95 euros.'" in said.out
     kept = [(row.id, row.relevance) for row in load(fixed).samples]
     assert kept == [("good", {"charge": 1}), ("moved", {"sim": 1}), ("warned", {"charge": 1})]
     (left,) = load(f"fixed-rejected{suffix}").samples
@@ -52,7 +51,6 @@ def test_rows_are_checked_and_written(check: Command, suffix: str) -> None:
     found = json.loads(Path("c.json").read_text())
     assert found["counts"] == {"unsupported": 1, "wrong_id": 1, "vague": 1}
     assert [row["status"] for row in found["rows"]] == ["valid", "corrected", "rejected", "valid"]
-    assert found["rows"][0]["support"][0]["text"] == TEXTS["charge"].partition(". ")[0] + "."
     page = Path("c.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -63,7 +61,6 @@ def test_a_good_set_exits_with_0(check: Command) -> None:
     said = check([ROWS[0]], "--write", "f.xlsx", "--json", "-")
     assert said.code == 0, said.err
     assert json.loads(said.out)["valid"] == 1
-    assert "No findings." in said.err
     assert not Path("f-rejected.xlsx").exists()
 
 

@@ -66,8 +66,6 @@ def test_a_set_is_ready_to_be_run(generate: Command, suffix: str) -> None:
     assert (record["judge"], record["seed"], record["n"]) == ("openai:m", 0, 20)
     hashes = {each["name"]: each["sha256"] for each in record["documents"]}
     assert hashes == {name: each.sha256 for name, each in corpus.documents.items()}
-    assert record["prompts"].keys() == record["judge_setups"].keys()
-    assert len(record["prompts"]) == 4
 
 
 def test_nothing_verified_writes_no_file(generate: Command, author: QuestionServer) -> None:
@@ -75,8 +73,6 @@ def test_nothing_verified_writes_no_file(generate: Command, author: QuestionServ
     said = generate("docs", "--n", "5", *MODEL, "--json", "counts.json")
     assert said.code == 3
     assert said.out.startswith("nothing was written: 0 of 5: 5 without a reply")
-    assert "failed 5 times in the same way" in said.out
-    assert "write_questions: malformed" in said.err
     assert not Path("questions.jsonl").exists()
     counts = json.loads(Path("counts.json").read_text(encoding="utf-8"))
     rejected = Counter(each["reason"] for each in lines("questions-rejected.jsonl"))

@@ -57,7 +57,6 @@ def test_all_policies_stand_side_by_side(rescore: Command, words: tuple[str, ...
     assert (table["faithfulness:deepeval"], table["faithfulness:ragaliq"]) == ("1.0000", "0.6667")
     assert table["faithfulness:promptfoo-plan"] == "0.3333"
     assert "faithfulness:ragaliq >= 0.7: passed by 2 of 3 scored" in said.out
-    assert "without calls" in " ".join(said.out.split())
     assert len(ids()) == 1
     assert not Path("results").exists()
 
@@ -78,7 +77,6 @@ def test_saved_it_is_a_run_of_its_own(stored: Command, rescore: Command) -> None
     assert f"stored as run {newer}" in said.out
     shown = stored("runs", "show", newer, "-v").out
     assert f"rescored from run {first}" in " ".join(shown.split())
-    assert "policy deepeval" in shown
 
 
 def test_results_are_written_where_they_are_asked_for(rescore: Command) -> None:

@@ -113,7 +113,6 @@ def test_resume_goes_on_without_the_options_wherever_it_is(ragstone, folder, mon
 def test_a_run_that_could_not_start_is_not_offered(ragstone: Command, folder: Path) -> None:
     failed = ragstone(*RUN[:4], "--no-export", "--target", "http://127.0.0.1:9")
     assert failed.code == 2
-    assert "continues it" not in failed.err
     assert stored(folder) == []
     assert "there is no unfinished run" in ragstone("resume").err
 
@@ -174,14 +173,11 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert json.loads(done.out)["run_id"] == run_id
     assert "Skipped: cannot resume run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
-    assert "fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
     assert stuck.refuses("`ragstone runs delete")
     assert "there is no other unfinished run" in stuck.err
     (folder / "other.jsonl").unlink()
     assert ragstone("resume", "last").refuses("other.jsonl, which does not exist")
-
-
 
 
 async def test_a_panel_goes_on_as_it_was_named(fork, folder, faulty, behave, monkeypatch) -> None:
@@ -212,7 +208,6 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     sample = (*RUN, "--sample", "30", "--set", "seed=3", "--max-failure-rate", "1")
     said = ragstone(*sample, "--json", "-", "-v")
     assert "30 of 60 rows, drawn at random with seed 3" in said.err
-    assert json.loads(said.out)["dataset"]["sample"] == "30 rows, seed 3"
     first, failed = set(asked(folder)), metric(said)["failed"]
     assert failed == sum(query.endswith("7") for query in first) > 0
     (folder / "broken").unlink()

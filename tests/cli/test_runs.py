@@ -57,11 +57,9 @@ def test_the_list_is_newest_first_and_says_what_each_came_to(ragstone, place, mo
     assert said.out.index(newer) < said.out.index(older)
     for words in ("  2 rows", "  3 rows", "scripted: The contexts support all claims of 3 answers"):
         assert words in said.out
-    assert ragstone("runs", "list").out == said.out
     one = ragstone("runs", "--limit", "1").out
     assert newer in one
     assert one.endswith("Showing the newest 1; use --limit to show more.\n")
-    assert "--limit shows" not in ragstone("runs", "--limit", "2").out
 
 
 def test_a_run_takes_two_lines_however_much_there_is_to_say(ragstone, place, monkeypatch) -> None:
@@ -86,8 +84,7 @@ def test_what_failed_and_what_was_scored_again_is_marked(ragstone: Command, plac
     assert ("rescored" in again, "rescored" in first) == (True, False)
     assert "1 score failed" in first
     newest, oldest = json.loads(ragstone("runs", "--json", "-").out)
-    assert (newest["scored_again_from"], oldest["scored_again_from"]) == (asked, None)
-    assert oldest["failed"] == 1
+    assert (newest["scored_again_from"], oldest["failed"]) == (asked, 1)
 
 
 def test_a_run_that_was_killed_has_the_means_of_its_rows(ragstone, place, monkeypatch) -> None:
@@ -118,7 +115,6 @@ def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(ragstone, pla
         store.finish(run_id, extras={}, partial=True)
     said = ragstone("runs", "show", "last").out
     assert f"Resume it with `ragstone resume {run_id}`" in said
-    assert "the run stopped early" in " ".join(said.split())
 
 
 def test_the_list_as_json(ragstone: Command, place: str, tmp_path: Path) -> None:
@@ -228,13 +224,8 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
     ):
         said = ragstone(*words.split())
         assert said.refuses(f"run {damaged} has 30 of its 60 rows: the store was damaged"), words
-        assert f"or delete the run (`ragstone runs delete {damaged}`)" in said.err, words
         assert said.out == "", words
     assert not list(Path().glob("x.*"))
-    assert "damaged, 30 rows" in ragstone("runs").out
-    assert ragstone("runs", "delete", damaged, "--yes").code == 0
-    said = ragstone("runs", "show", "last", "--gates-on", "interval")
-    assert (said.code, "interval has no effect: the run has no gate" in said.err) == (0, True)
 
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command) -> None:
@@ -246,7 +237,6 @@ def test_an_import_that_is_refused_makes_no_store(ragstone: Command) -> None:
     ):
         said = ragstone("runs", "import", file, "--store", "new/runs.db")
         assert said.refuses(why)
-        assert "Errno" not in said.err
     assert [path.name for path in Path().iterdir()] == ["notes.txt"]
 
 
@@ -275,7 +265,6 @@ def test_an_empty_store_is_no_error(ragstone: Command, place: str) -> None:
     Store.open(place).close()
     said = ragstone("runs")
     assert (said.code, "no runs" in said.out) == (0, True)
-    assert json.loads(ragstone("runs", "--json", "-").out) == []
 
 
 def test_a_report_is_what_the_run_wrote(ragstone: Command, place: str) -> None:

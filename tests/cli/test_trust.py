@@ -75,7 +75,6 @@ def test_a_config_file_needs_consent(what: str, folder: Path, ragstone: Command)
     said = ragstone("data.jsonl")
     assert said.refuses(what)
     assert said.out == ""
-    assert "--trust, or RAGSTONE_TRUST=1" in said.err
     assert not (folder / RAN).exists()
     assert not (folder / ".ragstone").exists()
 
@@ -99,7 +98,6 @@ def test_consent_holds_until_a_file_changes(folder: Path, ragstone: Command) -> 
     set_up(folder, PLUGIN)
     assert ragstone("metrics", "--trust").code == 0
     assert ragstone("metrics").code == 0
-    assert (folder / "home/ragstone/trusted").is_file()
     (folder / "evil.py").write_text("changed = True\n")
     assert ragstone("metrics").code == 2
     (folder / "evil.py").write_text(FILES["evil.py"])
