@@ -1,7 +1,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.cases import add_run, each_case
 from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.metrics import get
 from ragstone.reports.terminal import MAX_LINES
@@ -21,7 +22,6 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-Command = Callable[..., Any]
 PLACE = Path(".ragstone/ragstone.db")
 
 

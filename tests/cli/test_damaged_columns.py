@@ -16,15 +16,12 @@ DATA = polars.DataFrame(
         "reference": ["It lasts 20 hours."] * N,
     }
 )
-VALUES = (b"\xff\xfe", {"a": 1}, [{"a": 1}], [["a"]], [1, 2])
 RANKING = polars.DataFrame(
-    {
-        "query_id": [f"q{place // 4}" for place in range(N)],
-        "document_id": [f"d{place % 4}" for place in range(N)],
-        "score": [1.0 - place % 4 for place in range(N)],
-        "grade": [place % 3 for place in range(N)],
-    }
+    [(f"q{n // 4}", f"d{n % 4}", 1.0 - n % 4, n % 3) for n in range(N)],
+    schema=["query_id", "document_id", "score", "grade"],
+    orient="row",
 )
+VALUES = (b"\xff\xfe", {"a": 1}, [{"a": 1}], [["a"]], [1, 2])
 COMMANDS = {
     "validate {}": DATA,
     "run {} -m exact_match --no-store --no-export": DATA,
@@ -50,9 +47,8 @@ def check(ragstone: Command, command: str, name: str, codes: set[int], what: str
     """Return what is wrong with how a command reads a file."""
     done = ragstone(*command.format(name).split())
     clear = done.code != 2 or name in done.err
-    if done.code in codes and clear and "Traceback" not in done.out + done.err:
-        return []
-    return [f"{command} {what}: {done.code}: {done.err[-300:]}"]
+    is_fine = done.code in codes and clear and "Traceback" not in done.out + done.err
+    return [] if is_fine else [f"{command} {what}: {done.code}: {done.err[-300:]}"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

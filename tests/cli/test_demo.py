@@ -1,16 +1,14 @@
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import openpyxl
+from tests.cli.conftest import Command
 
 from ragstone import demo
 from ragstone.demo.questions import corpus
 from ragstone.evaluation.labelling import plan_labels, read_claims
 from ragstone.store import Store, find_run
-
-Command = Callable[..., object]
 
 
 def test_the_demo_prints_the_table_and_writes_a_workbook(ragstone: Command, tmp_path: Path) -> None:

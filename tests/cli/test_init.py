@@ -143,10 +143,10 @@ def test_comments_are_the_declared_settings_with_their_defaults(ragstone: Comman
     assert made.plan() == Plan(metrics=made.plan().metrics)
 
 
-@pytest.mark.parametrize("there", ["ragstone.yaml", "answers.csv"])
-def test_existing_files_stay_as_they_are(ragstone: Command, there: str) -> None:
-    Path(there).write_text("mine", encoding="utf-8")
-    said = ragstone("init")
-    assert said.refuses(f"{there} already exists; name another folder")
-    assert [path.name for path in Path().iterdir()] == [there]
-    assert Path(there).read_text(encoding="utf-8") == "mine"
+def test_existing_files_stay_as_they_are(ragstone: Command) -> None:
+    for there in ("ragstone.yaml", "answers.csv"):
+        Path(there).write_text("mine", encoding="utf-8")
+        assert ragstone("init").refuses(f"{there} already exists; name another folder")
+        assert [path.name for path in Path().iterdir()] == [there]
+        assert Path(there).read_text(encoding="utf-8") == "mine"
+        Path(there).unlink()

@@ -137,10 +137,9 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, conf
     (tmp_path / "ragstone.yaml").write_text(config)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        place = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        command = [sys.executable, "-m", "ragstone", "judge", "test", rows, "--judge", "vllm:m"]
+        judge = f"--judge vllm:m --base-url http://127.0.0.1:{server.getsockname()[1]}/v1"
         with subprocess.Popen(
-            [*command, "--base-url", place],
+            [sys.executable, "-m", "ragstone", "judge", "test", rows, *judge.split()],
             cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,

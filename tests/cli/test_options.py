@@ -8,6 +8,7 @@ import click
 import pytest
 from tests.cases import each_case
 from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.cli.commands.run import command
 from ragstone.cli.options import SettingOption, config_of, plan_of
@@ -16,7 +17,6 @@ from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
 from ragstone.types import config
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan
 
-Command = Callable[..., object]
 Planned = Callable[..., Plan]
 
 

@@ -1,14 +1,12 @@
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.cases import each_case
 from tests.cli.collected import label
 from tests.cli.conftest import Command
 from tests.cli.test_compare import PLACE, put
 
-from ragstone.results.planning import human_correlations
 from ragstone.store import Store
 
 
@@ -64,18 +62,6 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
     few, many = (each["metrics"]["faithfulness"] for each in (found, assumed))
     assert few["correlation_with_people"] > 0.8
     assert 20 <= few["labels"] < many["labels"]
-
-
-def test_the_correlation_with_people_is_that_of_the_labelled_rows(stored: Command) -> None:
-    with Store.open(PLACE) as store:
-        run = store.load("run-a")
-        judged = [row.scores["faithfulness"].value or 0.0 for row in run.rows]
-    human = [n % 3 != 0 for n in range(24)]
-    labels = [label("run-a", n, value=yes) for n, yes in enumerate(human)]
-    expected = np.corrcoef(np.array([judged, human], dtype=float))[0, 1]
-    assert expected > 0.01
-    assert human_correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
-    assert human_correlations(run, labels[:19]) == {}
 
 
 @each_case(

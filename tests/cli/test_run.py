@@ -3,7 +3,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -13,6 +12,7 @@ import pytest
 from rich.console import Console
 from tests.cases import each_case
 from tests.cli.collected import FAILING, json_lines, target
+from tests.cli.conftest import Command
 
 from ragstone._internal.rate_limit import RetryLog
 from ragstone.cli.output import RowProgress, print_estimate, progress
@@ -21,8 +21,6 @@ from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-
-Command = Callable[..., object]
 
 ANSWERS = [
     {

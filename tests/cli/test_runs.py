@@ -1,20 +1,19 @@
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import openpyxl
 import pytest
 from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.store import Store, resume
 from ragstone.store.database import RUNS
 from ragstone.types.claim import Claim
-
-Command = Callable[..., object]
 
 SAMPLE = {"query": "q", "response": "A.", "contexts": [{"id": "a", "text": "A."}]}
 METRICS = ("faithfulness", "hit@5", "recall@5", "mrr@5")

@@ -130,6 +130,10 @@ def test_the_environment_may_consent(folder: Path, ragstone: Command, monkeypatc
     for given, code in (("0", 2), ("1", 0)):
         monkeypatch.setenv("RAGSTONE_TRUST", given)
         assert ragstone("metrics").code == code
+    monkeypatch.delenv("RAGSTONE_TRUST")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "evil.py"))  # where nothing can be written
+    assert ragstone("metrics", "--trust").code == 0
+    assert ragstone("metrics").code == 2
 
 
 def test_the_command_line_needs_no_consent(folder: Path, ragstone: Command) -> None:
@@ -168,10 +172,3 @@ def test_a_promptfoo_configuration_needs_consent(folder: Path, ragstone: Command
         "  assert: [{type: context-faithfulness}]\n"
     )
     assert ragstone("promptfooconfig.yaml", "--dry-run").refuses(f"provider to {URL}")
-
-
-def test_consent_counts_where_the_home_cannot_be_written(folder, ragstone, monkeypatch) -> None:
-    set_up(folder, PLUGIN)
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "evil.py"))
-    assert ragstone("metrics", "--trust").code == 0
-    assert ragstone("metrics").code == 2

@@ -5,12 +5,11 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Command
 
-Command = Callable[..., object]
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [

@@ -1,5 +1,4 @@
 import importlib.util
-import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -90,15 +89,6 @@ def test_content_words_are_lower_case_once_each_and_without_stop_words():
 @each_case("query", ['"', "NEAR(", "a* OR b:", "title:", "__", "\x00", "\ud800", "🙂"])
 def test_no_query_breaks_the_search(query: str):
     assert Index(ENTRIES).similarities(content_words(query)) == {}
-
-
-def test_a_similarity_follows_the_documented_formula():
-    # One word, once, in a text of average length (every entry has 4 + 1 words or nearly).
-    index = Index([(n, "", f"word{n} filler") for n in range(10)])
-    assert index.similarities(["word3"]) == {3: pytest.approx(1 - math.exp(-2.6))}
-    index = Index(ENTRIES)
-    alone, beside = index.similarities(["camera"]), index.similarities(["camera", "unheard"])
-    assert 0 < beside[3] < alone[3] < 1
 
 
 def test_stems_and_titles_can_be_left_out():
