@@ -123,6 +123,8 @@ def test_claims_that_cannot_be_used_are_counted_and_told(tested: Command) -> Non
     why = "(skipped: 1 row without contexts, 2 shorter sentences)"
     said = " ".join(tested(json_lines("short.jsonl", rows)).err.split())
     assert f"no row has contexts and a claim of 15 to 400 characters {why}" in said
+    said = tested(json_lines("some.jsonl", [*rows, ROWS[0]]))
+    assert (said.code, why[1:-1] in said.err) == (0, True)
     odd = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
     said = tested(json_lines("odd.jsonl", [odd]))
     assert said.code == 3

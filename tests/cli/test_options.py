@@ -209,6 +209,9 @@ def test_nothing_is_kept_and_somewhere_is_a_contradiction(ragstone: Command, run
     said = run("--no-store", "--store", "postgresql://me:secret@host/name")
     why = "--no-store stores nothing; remove it, or --store postgresql://me@host/name"
     assert said.refuses(why)
+    unreachable = run("--store", "postgresql://me:secret@127.0.0.1:9/runs")
+    assert unreachable.refuses("Is the server running")
+    assert "secret" not in unreachable.err
     demo = ragstone("demo", "--limit", "1", "--no-store", "--store", "a.db", "--no-export")
     assert demo.code == 2
     assert stores() == set()

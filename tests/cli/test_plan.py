@@ -58,7 +58,7 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
     with Store.open(PLACE) as store:
         yes = [(n * 7 % 24) / 24 > 0.5 for n in range(24)]
         store.add_labels("run-a", [label("run-a", n, value=yes[n]) for n in range(24)])
-    found, _ = plan(stored, "5%", "--like", "run-a")
+    found, _ = plan(stored, "5%", "--like", "run-a", "-m", "faithfulness")
     few, many = (each["metrics"]["faithfulness"] for each in (found, assumed))
     assert few["correlation_with_people"] > 0.8
     assert 20 <= few["labels"] < many["labels"]

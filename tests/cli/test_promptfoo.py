@@ -125,3 +125,9 @@ def test_both_modes_score_the_same_responses(run: Run, served: Served) -> None:
         "faithfulness:promptfoo,threshold=0.6": 0.5,
         "faithfulness:promptfoo-plan,batch_size=5,threshold=0.6": pytest.approx(5 / 6),
     }
+
+
+def test_an_assertion_without_type_is_explained(run: Run, served: Served) -> None:
+    config = configuration(served.url, HALF)
+    config["tests"][0]["assert"] = [{"value": "x"}]  # type: ignore[index]
+    assert run(config).refuses("test 1: assert: type: is missing")

@@ -98,3 +98,9 @@ def test_rows_that_the_judge_did_not_answer_are_no_pass(check: Command, monkeypa
     assert said.code == 3
     assert "1 row of 1 not checked; the first: not checked: extract_claims: unreachable" in said.err
     assert not Path("f.jsonl").exists()
+
+
+def test_a_dry_run_makes_no_calls(check: Command) -> None:
+    said = check(ROWS, "--dry-run", "--judge", "openai:gpt-4o-mini")
+    assert said.code == 0
+    assert "Dry run: no calls were made. Checking 4 rows with openai:gpt-4o-mini: " in said.out

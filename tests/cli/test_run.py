@@ -60,6 +60,7 @@ def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, ty
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
         assert said.refuses(words)
     assert ragstone("help", "ranking").refuses("No such command 'ranking'")
+    assert "[default: 5]" in ragstone("help", "run").out
 
 
 def test_metric_names_may_have_any_case_and_be_joined_by_commas(ragstone, answers) -> None:
@@ -163,6 +164,7 @@ def test_gates_make_the_exit_code(ragstone, tmp_path, gates: str, code: int) -> 
         ("--fail-under faithfulness=80", "write 80 percent as 0.8 or 80%"),
         ("--target localhost:8000", "did you mean http://localhost:8000?"),
         ("--json - --rows -", "written twice"),
+        ("--no-store --fresh", "remove --fresh"),
         ("-o x.csv", "does not end in .xlsx"),
         ("--html r.JSON", ".html"),
         ("--rows r.html", ".jsonl or .csv or .parquet"),

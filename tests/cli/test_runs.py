@@ -107,6 +107,8 @@ def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(ragstone, pla
     said = ragstone("runs", "show", "baseline", "-v")
     assert said.code == 0
     assert f"{run_id}, tagged baseline" in said.out
+    said = ragstone("runs", "show", "last", "-v", "--gates-on", "interval")
+    assert "interval has no effect: the run has no gate" in said.err
     for words in ("policy ragas; k 3", "Transcript", "not stored", "95% interval", "hit@5"):
         assert words in said.out
     with Store.open(place) as store:
