@@ -27,21 +27,15 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_file_is_imported(plugin: Path) -> None:
+def test_a_file_or_module_is_imported(plugin: Path) -> None:
     module = import_plugin(str(plugin))
-    assert module.ANSWER == 42
     assert sys.modules[module.__name__] is module
-
-
-def test_a_file_by_a_relative_path(plugin: Path) -> None:
-    assert import_plugin(plugin.name).ANSWER == 42
-
-
-def test_two_files_of_one_name_are_two(plugin: Path) -> None:
-    other = plugin.parent / "other" / plugin.name
-    other.parent.mkdir()
-    other.write_text("ANSWER = 43", encoding="utf-8")
-    assert (import_plugin(str(plugin)).ANSWER, import_plugin(str(other)).ANSWER) == (42, 43)
+    folder = plugin.parent / "my_package_here"
+    folder.mkdir()
+    (folder / "inner.py").write_text("ANSWER = 42\n", encoding="utf-8")
+    for name in (str(plugin), plugin.name, "my_plugin_here", "my_package_here.inner"):
+        assert import_plugin(name).ANSWER == 42
+    assert import_plugin("json").loads("1") == 1
 
 
 def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> None:
@@ -52,33 +46,16 @@ def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> Non
     text += "ANSWER = my_neighbour_here.ANSWER + my_plugin_here.ANSWER"
     (away / "my_other_plugin.py").write_text(text, encoding="utf-8")
     assert import_plugin("away/my_other_plugin.py").ANSWER == 43
+    (away / plugin.name).write_text("ANSWER = 44", encoding="utf-8")  # two files of one name
+    paths = (plugin, away / plugin.name)
+    assert [import_plugin(str(path)).ANSWER for path in paths] == [42, 44]
 
 
-def test_a_module_is_found_in_the_working_folder(plugin: Path) -> None:
-    assert import_plugin("my_plugin_here").ANSWER == 42
-
-
-def test_a_module_of_a_package_is_found(plugin: Path) -> None:
-    folder = plugin.parent / "my_package_here"
-    folder.mkdir()
-    (folder / "inner.py").write_text("ANSWER = 7\n", encoding="utf-8")
-    assert import_plugin("my_package_here.inner").ANSWER == 7
-
-
-def test_what_is_installed_is_found() -> None:
-    assert import_plugin("json").loads("1") == 1
-
-
-@pytest.mark.parametrize("name", ["nowhere.py", "no/such/file.py", ".py"])
+@each_case("name", ["nowhere.py", "no/such/file.py", ".py", "folder.py"])
 def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
+    (plugin.parent / "folder.py").mkdir(exist_ok=True)
     with pytest.raises(UsageError, match="there is no file"):
         import_plugin(name)
-
-
-def test_a_folder_is_no_file(plugin: Path) -> None:
-    (plugin.parent / "folder.py").mkdir()
-    with pytest.raises(UsageError, match="there is no file"):
-        import_plugin("folder.py")
 
 
 @each_case("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
@@ -87,7 +64,8 @@ def test_a_module_that_is_not_there(name: str) -> None:
         import_plugin(name)
 
 
-@pytest.mark.parametrize(
+@each_case("name", ["my_plugin_here.py", "my_plugin_here"])
+@each_case(
     ("text", "told"),
     [
         ("import no_such_module_here", "ModuleNotFoundError: No module named"),
@@ -96,7 +74,6 @@ def test_a_module_that_is_not_there(name: str) -> None:
         ("import sys; sys.exit('no key')", "SystemExit: no key"),
     ],
 )
-@pytest.mark.parametrize("name", ["my_plugin_here.py", "my_plugin_here"])
 def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name: str) -> None:
     plugin.write_text(text, encoding="utf-8")
     before = set(sys.modules)

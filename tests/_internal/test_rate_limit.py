@@ -4,6 +4,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 import pytest
+from tests.cases import each_case
 
 from ragstone._internal.rate_limit import (
     LONGEST_CALL,
@@ -70,29 +71,34 @@ async def failure(call: Awaitable[object]) -> CallError:
     return caught.value
 
 
-async def test_a_call_that_works_is_made_once() -> None:
-    server = Server("fine")
-    assert await RetryingCaller(Limits()).make(server) == CallResult("fine", 1)
-    assert len(server.times) == 1
+async def outcomes(calls: list[Awaitable[object]]) -> list[object]:
+    return list(await asyncio.gather(*calls, return_exceptions=True))
 
 
-@pytest.mark.parametrize("fails", [1, 2, 5])
+async def most(caller: RetryingCaller, calls: int, *said: object) -> int:
+    """Make so many calls at once, and tell how many were under way together."""
+    server = Server(*said, takes=0.005)
+    await outcomes([caller.make(server) for _ in range(calls)])
+    return server.most
+
+
+@each_case("fails", [0, 1, 5])
 async def test_what_may_pass_is_tried_again(fails: int) -> None:
     server = Server(*[down() for _ in range(fails)], "fine")
     assert await RetryingCaller(Limits(retries=5)).make(server) == CallResult("fine", fails + 1)
+    assert len(server.times) == fails + 1
 
 
-@pytest.mark.parametrize("retries", [0, 1, 4])
-async def test_after_the_last_try_the_error_says_how_many_there_were(retries: int) -> None:
-    server = Server(*[down() for _ in range(9)])
-    error = await failure(RetryingCaller(Limits(retries=retries)).make(server))
-    assert (error.cause, error.tries) == (Cause.UNREACHABLE, retries + 1)
-    assert str(error) == "down" + (f" (tried {retries + 1} times)" if retries else "")
-    assert len(server.times) == retries + 1
+async def test_after_the_last_try_the_error_says_how_many_there_were() -> None:
+    for retries, own, tries in ((0, None, 1), (4, None, 5), (4, 0, 1)):
+        call = RetryingCaller(Limits(retries=retries)).make(server := Server(down()), retries=own)
+        error = await failure(call)
+        assert (error.cause, error.tries, len(server.times)) == (Cause.UNREACHABLE, tries, tries)
+        assert str(error) == ("down" if tries == 1 else "down (tried 5 times)")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "tries"),
+@each_case(
+    ("replies", "tries"),
     [
         ([late(), "fine"], 2),
         ([late(), late(), "fine"], None),
@@ -100,19 +106,17 @@ async def test_after_the_last_try_the_error_says_how_many_there_were(retries: in
         ([down(), late(), down(), "fine"], 4),
     ],
 )
-async def test_a_call_that_was_late_twice_is_given_up(
-    outcomes: list[object], tries: int | None
-) -> None:
-    call = RetryingCaller(Limits(retries=9)).make(server := Server(*outcomes))
+async def test_a_call_that_was_late_twice_is_given_up(replies: list[object], tries: int) -> None:
+    call = RetryingCaller(Limits(retries=9)).make(server := Server(*replies))
     if tries:
         assert await call == CallResult("fine", tries)
     else:
         error = await failure(call)
-        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(outcomes) - 1)
+        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(replies) - 1)
         assert len(server.times) == error.tries
 
 
-@pytest.mark.parametrize(("wait", "tries"), [(50.0, 5), (100.0, 3), (LONGEST_WAIT, 3)])
+@each_case(("wait", "tries"), [(50.0, 5), (100.0, 3), (LONGEST_WAIT, 3)])
 async def test_no_call_waits_for_its_retries_for_ever(wait: float, tries: int) -> None:
     server = Server(busy(wait))
     error = await failure(RetryingCaller(Limits(retries=99)).make(server))
@@ -120,37 +124,18 @@ async def test_no_call_waits_for_its_retries_for_ever(wait: float, tries: int) -
     assert sum(server.gaps) <= LONGEST_CALL < sum(server.gaps) + wait + 1
 
 
-async def test_a_call_may_have_its_own_number_of_retries() -> None:
-    server = Server(down())
-    assert (await failure(RetryingCaller(Limits(retries=5)).make(server, retries=1))).tries == 2
+async def test_what_does_not_pass_ends_the_tries() -> None:
+    wrong = CallError(Cause.MALFORMED, "no", status=400)
+    for outcomes, told in (([wrong], "no"), ([down(), wrong], "no (tried 2 times)")):
+        error = await failure(RetryingCaller(Limits()).make(server := Server(*outcomes)))
+        assert (str(error), error.cause, error.status) == (told, Cause.MALFORMED, 400)
+        assert error.tries == len(server.times) == len(outcomes)
 
 
-async def test_what_does_not_pass_is_not_tried_again() -> None:
-    server = Server(CallError(Cause.MALFORMED, "no", status=400))
-    error = await failure(RetryingCaller(Limits()).make(server))
-    assert (error.cause, error.status, error.tries) == (Cause.MALFORMED, 400, 1)
-    assert len(server.times) == 1
-
-
-async def test_what_does_not_pass_after_what_may_pass_ends_the_tries() -> None:
-    server = Server(down(), CallError(Cause.MALFORMED, "no", status=400))
-    error = await failure(RetryingCaller(Limits()).make(server))
-    assert (str(error), error.status, error.tries) == ("no (tried 2 times)", 400, 2)
-
-
-@pytest.mark.parametrize("first", [None, down()])
-async def test_a_bug_is_no_failed_call(first: Exception | None) -> None:
-    outcomes = [error for error in (first, ZeroDivisionError("bug")) if error]
-    with pytest.raises(ZeroDivisionError):
-        await RetryingCaller(Limits()).make(Server(*outcomes))
-
-
-@pytest.mark.parametrize(("concurrency", "calls"), [(1, 5), (3, 20), (50, 20)])
-async def test_so_many_calls_are_under_way_at_once(concurrency: int, calls: int) -> None:
-    server = Server("fine", takes=0.005)
-    caller = RetryingCaller(Limits(concurrency=concurrency))
-    await asyncio.gather(*(caller.make(server) for _ in range(calls)))
-    assert server.most == min(concurrency, calls)
+async def test_a_bug_is_no_failed_call() -> None:
+    for first in ([], [down()]):
+        with pytest.raises(ZeroDivisionError):
+            await RetryingCaller(Limits()).make(Server(*first, ZeroDivisionError("bug")))
 
 
 async def test_before_the_first_success_two_late_replies_in_all_are_enough() -> None:
@@ -158,78 +143,38 @@ async def test_before_the_first_success_two_late_replies_in_all_are_enough() -> 
     assert (await failure(caller.make(Server(late())))).tries == 2
     assert (await failure(caller.make(Server(late())))).tries == 1
     assert await caller.make(Server(down(), busy(), "fine")) == CallResult("fine", 3)
-
-
-async def test_after_a_success_each_call_may_be_late_once() -> None:
-    caller = RetryingCaller(Limits(retries=9))
-    await caller.make(Server("fine"))
-    for _ in range(2):
+    for _ in range(2):  # after a success, each call may be late once
         assert (await failure(caller.make(Server(late())))).tries == 2
     assert await caller.make(Server(late(), "fine")) == CallResult("fine", 2)
 
 
-async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
-    caller = RetryingCaller(Limits(concurrency=1))
-    waiting = asyncio.create_task(caller.make(Server(down(), "fine")))
-    await asyncio.sleep(0.01)
-    async with asyncio.timeout(1):
-        await caller.make(Server("fine"))
-    waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
-
-
 async def test_until_one_call_succeeds_few_are_under_way() -> None:
     caller = RetryingCaller(Limits(concurrency=20, first=3, retries=1))
-    refused = Server(CallError(Cause.REJECTED, "no", status=400), takes=0.005)
-    broken = Server(down(), takes=0.005)
-    for server in (refused, broken):
-        await outcomes([caller.make(server) for _ in range(9)])
-        assert server.most == 3
-    fine = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(fine) for _ in range(9)))
-    assert fine.most >= 6  # all that waited for the first
-    again = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(again) for _ in range(30)))
-    assert again.most == 20
+    assert await most(caller, 9, CallError(Cause.REJECTED, "no", status=400)) == 3
+    assert await most(caller, 9, down()) == 3
+    assert await most(caller, 9, "fine") >= 6  # all that waited for the first
+    assert await most(caller, 30, "fine") == 20
+    assert await most(RetryingCaller(Limits(concurrency=2, first=3)), 9, "fine") == 2
 
 
-@pytest.mark.parametrize("first", [2, 3])
-async def test_no_more_calls_are_under_way_at_first_than_later(first: int) -> None:
-    server = Server("fine", takes=0.005)
-    caller = RetryingCaller(Limits(concurrency=2, first=first))
-    await asyncio.gather(*(caller.make(server) for _ in range(9)))
-    assert server.most == 2
-
-
-@pytest.mark.parametrize("error", [busy, late])
+@each_case("error", [busy, late])
 async def test_429_and_late_replies_halve_what_is_under_way_and_answers_widen_it_again(
     error: Callable[[], RetryableError],
 ) -> None:
     caller = RetryingCaller(Limits(concurrency=8, retries=9))
     await caller.make(Server("fine"))
-    crowd = Server(*[error() for _ in range(8)], "fine", takes=0.005)
-    await asyncio.gather(*(caller.make(crowd) for _ in range(8)))
+    await most(caller, 8, *[error() for _ in range(8)], "fine")
     assert caller.slots.limit < 8
-    after = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(after) for _ in range(8)))
-    assert after.most < 8
-    await asyncio.gather(*(caller.make(Server("fine")) for _ in range(60)))
-    again = Server("fine", takes=0.005)
-    await asyncio.gather(*(caller.make(again) for _ in range(20)))
-    assert again.most == 8
+    assert await most(caller, 8, "fine") < 8
+    await most(caller, 60, "fine")
+    assert await most(caller, 20, "fine") == 8
 
 
-async def test_500_narrows_nothing() -> None:
-    caller = RetryingCaller(Limits(concurrency=8))
-    await caller.make(Server(down(), "fine"))
-    assert caller.slots.limit == 8
-
-
-async def test_429_before_the_first_success_is_not_forgotten_by_it() -> None:
-    caller = RetryingCaller(Limits(concurrency=20, first=4, retries=1))
-    await caller.make(Server(busy(), "fine"))
-    assert caller.slots.limit == 2
+async def test_429_narrows_before_the_first_success_too_and_500_never() -> None:
+    for first, error, limit in ((8, down(), 8), (4, busy(), 2)):
+        caller = RetryingCaller(Limits(concurrency=8, first=first, retries=1))
+        await caller.make(Server(error, "fine"))
+        assert caller.slots.limit == limit
 
 
 async def test_retry_after_holds_every_call() -> None:
@@ -242,9 +187,7 @@ async def test_retry_after_holds_every_call() -> None:
     assert min(others.times) - first.times[0] >= 0.199
 
 
-async def test_a_retry_after_of_zero_does_not_shorten_the_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_retry_after_of_zero_does_not_shorten_the_wait(monkeypatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 2.0)
     server = Server(busy(0.0), busy(0.0), "fine")
     await RetryingCaller(Limits()).make(server)
@@ -252,36 +195,22 @@ async def test_a_retry_after_of_zero_does_not_shorten_the_wait(
     assert server.gaps[1] >= 1.999
 
 
-async def test_starts_are_spaced_by_calls_a_minute() -> None:
-    server = Server("fine")
-    caller = RetryingCaller(Limits(rpm=60 / 0.03))
-    await asyncio.gather(*(caller.make(server) for _ in range(5)))
-    assert all(gap >= 0.029 for gap in server.gaps)
-
-
-async def test_starts_are_spaced_by_tokens_a_minute() -> None:
-    server = Server("fine")
-    caller = RetryingCaller(Limits(tpm=60_000))
-    await asyncio.gather(*(caller.make(server, tokens=tokens) for tokens in (20, 80, 40)))
-    assert server.gaps[0] >= 0.019
-    assert server.gaps[1] >= 0.079
-
-
-async def test_the_longer_of_both_distances_is_kept() -> None:
-    server = Server("fine")
-    caller = RetryingCaller(Limits(rpm=60 / 0.05, tpm=60_000, delay=0.01))
-    await asyncio.gather(*(caller.make(server, tokens=10) for _ in range(3)))
-    assert all(gap >= 0.049 for gap in server.gaps)
-
-
-async def test_retries_are_spaced_too() -> None:
-    server = Server(down(), down(), "fine")
-    await RetryingCaller(Limits(rpm=60 / 0.05)).make(server)
-    assert all(gap >= 0.049 for gap in server.gaps)
-
-
-async def outcomes(calls: list[Awaitable[object]]) -> list[object]:
-    return list(await asyncio.gather(*calls, return_exceptions=True))
+@each_case(
+    ("limits", "replies", "tokens", "gaps"),
+    [
+        (Limits(rpm=60 / 0.03), ["fine"], [0] * 5, [0.03] * 4),
+        (Limits(tpm=60_000), ["fine"], [20, 80, 40], [0.02, 0.08]),
+        (Limits(rpm=60 / 0.05, tpm=60_000, delay=0.01), ["fine"], [10] * 3, [0.05] * 2),
+        (Limits(rpm=60 / 0.05), [down(), down(), "fine"], [0], [0.05] * 2),  # retries too
+    ],
+)
+async def test_starts_are_spaced_by_calls_and_tokens_a_minute(
+    limits: Limits, replies: list[object], tokens: list[int], gaps: list[float]
+) -> None:
+    caller, server = RetryingCaller(limits), Server(*replies)
+    await asyncio.gather(*(caller.make(server, tokens=each) for each in tokens))
+    for gap, least in zip(server.gaps, gaps, strict=True):
+        assert gap >= least - 0.001
 
 
 async def test_a_budget_counts_every_try() -> None:
@@ -303,20 +232,15 @@ async def test_a_try_that_the_budget_forbids_is_not_counted() -> None:
     assert (error.cause, error.tries) == (Cause.BUDGET, 0)
 
 
-async def test_after_ten_calls_given_up_in_a_row_each_is_tried_once() -> None:
+async def test_after_ten_calls_given_up_in_a_row_each_is_tried_once_until_one_succeeds() -> None:
     caller = RetryingCaller(Limits(retries=1))
     await outcomes([caller.make(Server(down())) for _ in range(MAX_FAILURES)])
     assert (await failure(caller.make(Server(down())))).tries == 1
-
-
-async def test_one_answer_gives_hope_again() -> None:
-    caller = RetryingCaller(Limits(retries=1))
-    await outcomes([caller.make(Server(down())) for _ in range(MAX_FAILURES)])
     await caller.make(Server("fine"))
     assert await caller.make(Server(down(), "fine")) == CallResult("fine", 2)
 
 
-@pytest.mark.parametrize("between", ["fine", CallError(Cause.MALFORMED, "no", status=400)])
+@each_case("between", ["fine", CallError(Cause.MALFORMED, "no", status=400)])
 async def test_answers_between_keep_up_hope(between: object) -> None:
     caller = RetryingCaller(Limits(retries=1))
     for _ in range(MAX_FAILURES):
@@ -325,30 +249,21 @@ async def test_answers_between_keep_up_hope(between: object) -> None:
     assert (await failure(caller.make(Server(down())))).tries == 2
 
 
-async def test_a_budget_that_is_spent_is_no_sign_of_hope_nor_of_its_end() -> None:
-    caller = RetryingCaller(Limits(retries=1, budget=Budget(max_calls=0)))
-    await outcomes([caller.make(Server("fine")) for _ in range(MAX_FAILURES * 2)])
-    assert caller._failures == 0
-
-
-@pytest.mark.parametrize("when", ["in line", "under way", "between tries"])
-async def test_a_call_that_is_cancelled_leaves_its_slot(
-    when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each_case("when", ["in line", "under way", "between tries"])
+async def test_a_call_that_is_cancelled_leaves_its_slot(when: str, monkeypatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
     caller = RetryingCaller(Limits(concurrency=1))
     holder = asyncio.create_task(caller.make(Server("fine", takes=0.05)))
     await asyncio.sleep(0.001)
-    call: Callable[[], Awaitable[object]] = Server(
-        down() if when == "between tries" else "fine", takes=10 if when == "under way" else 0
-    )
+    call = Server(down(), "fine") if when == "between tries" else Server("fine", takes=10)
     task = asyncio.create_task(caller.make(call))
     await asyncio.sleep(0.001 if when == "in line" else 0.08)
+    if when == "between tries":  # who waits for another try holds no slot
+        await asyncio.wait_for(caller.make(Server("fine")), 1)
     task.cancel()
     await asyncio.gather(task, holder, return_exceptions=True)
     assert task.cancelled()
-    async with asyncio.timeout(1):
-        await caller.make(Server("fine"))
+    await asyncio.wait_for(caller.make(Server("fine")), 1)
 
 
 def now() -> float:
@@ -361,173 +276,73 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-class Holders:
-    """Tasks that hold a slot until they are let go, in the order in which they got it."""
+async def in_line(slots: AdaptiveLimiter, count: int) -> list[asyncio.Task[None]]:
+    """Ask for so many slots; a task that is done holds one."""
+    tasks = [asyncio.create_task(slots.__aenter__()) for _ in range(count)]
+    await turns()
+    return tasks
 
-    def __init__(self, slots: AdaptiveLimiter) -> None:
-        self.slots = slots
-        self.holding: list[int] = []
-        self.tasks: list[asyncio.Task[None]] = []
-        self._let_go: list[asyncio.Event] = []
 
-    async def add(self, count: int) -> None:
-        for number in range(len(self.tasks), len(self.tasks) + count):
-            self._let_go.append(asyncio.Event())
-            self.tasks.append(asyncio.create_task(self._hold(number)))
-        await turns()
+async def let_go(slots: AdaptiveLimiter, count: int) -> None:
+    for _ in range(count):
+        await slots.__aexit__()
+    await turns()
 
-    async def let_go(self, *numbers: int) -> None:
-        for number in numbers:
-            self._let_go[number].set()
-        await turns()
 
-    async def _hold(self, number: int) -> None:
-        async with self.slots:
-            self.holding.append(number)
-            try:
-                await self._let_go[number].wait()
-            finally:
-                self.holding.remove(number)
+def holding(tasks: list[asyncio.Task[None]]) -> list[int]:
+    return [place for place, task in enumerate(tasks) if task.done() and not task.cancelled()]
 
 
 async def free(slots: AdaptiveLimiter, count: int) -> bool:
     """Tell whether exactly so many slots can be had, and give them back."""
-    holders = Holders(slots)
-    await holders.add(count + 1)
-    had = len(holders.holding)
-    await holders.let_go(*range(count + 1))
-    await asyncio.gather(*holders.tasks)
+    tasks = await in_line(slots, count + 1)
+    had = len(holding(tasks))
+    await let_go(slots, count + 1)
     return had == count
 
 
 async def test_so_many_hold_at_once_and_who_came_first_is_first() -> None:
-    holders = Holders(AdaptiveLimiter(2))
-    await holders.add(5)
-    assert holders.holding == [0, 1]
-    await holders.let_go(1)
-    assert holders.holding == [0, 2]
-    await holders.let_go(0, 2)
-    assert holders.holding == [3, 4]
-
-
-async def test_a_newcomer_does_not_pass_the_line() -> None:
-    slots = AdaptiveLimiter(1)
-    order = list[int]()
-
-    async def hold(number: int) -> None:
-        async with slots:
-            order.append(number)
-            await asyncio.sleep(0)
-            if number == 0:  # the slot is free in a moment, the line stands
-                tasks.append(asyncio.create_task(hold(2)))
-
-    tasks = [asyncio.create_task(hold(number)) for number in (0, 1)]
+    slots = AdaptiveLimiter(2)
+    tasks = await in_line(slots, 5)
+    assert holding(tasks) == [0, 1]
+    await let_go(slots, 1)
+    assert holding(tasks) == [0, 1, 2]
+    tasks[3].cancel()  # who gives up waiting is passed over
     await turns()
-    await asyncio.gather(*tasks)
-    assert order == [0, 1, 2]
-
-
-async def test_an_error_gives_the_slot_back() -> None:
-    slots = AdaptiveLimiter(1)
+    await let_go(slots, 1)
+    assert holding(tasks) == [0, 1, 2, 4]
+    await let_go(slots, 2)
     with pytest.raises(ValueError, match="no"):
         async with slots:
             raise ValueError("no")
-    assert await free(slots, 1)
+    assert await free(slots, 2)
 
 
-async def test_who_gives_up_waiting_is_passed_over() -> None:
-    slots = AdaptiveLimiter(1)
-    holders = Holders(slots)
-    await holders.add(3)
-    holders.tasks[1].cancel()
-    await turns()
-    await holders.let_go(0)
-    assert holders.holding == [2]
-    await holders.let_go(2)
-    assert await free(slots, 1)
-
-
-@pytest.mark.parametrize("cancelled_first", [True, False])
-async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
-    cancelled_first: bool,
-) -> None:
-    slots, go = AdaptiveLimiter(1), asyncio.Event()
-
-    async def hold() -> None:
+async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot() -> None:
+    for cancelled_first in (True, False):
+        slots = AdaptiveLimiter(1)
         async with slots:
-            await go.wait()
+            [waiting] = await in_line(slots, 1)
             if cancelled_first:
-                waiting.tasks[0].cancel()
-        waiting.tasks[0].cancel()
-
-    holder = asyncio.create_task(hold())
-    waiting = Holders(slots)
-    await turns()
-    await waiting.add(1)
-    go.set()
-    await turns()
-    assert holder.done()
-    assert waiting.tasks[0].cancelled()  # and not ended by an error of another kind
-    assert await free(slots, 1)
+                waiting.cancel()
+        waiting.cancel()
+        await turns()
+        assert waiting.cancelled()  # and not ended by an error of another kind
+        assert await free(slots, 1)
 
 
-async def test_all_cancelled_at_once_end_cancelled() -> None:
-    slots = AdaptiveLimiter(3)
-    holders = Holders(slots)
-    await holders.add(50)
-    for task in holders.tasks:
-        task.cancel()
-    await turns()
-    assert all(task.cancelled() for task in holders.tasks)
-    assert await free(slots, 3)
-
-
-async def test_a_crowd_that_is_refused_narrows_once() -> None:
+async def test_a_crowd_that_is_refused_narrows_once_and_one_slot_stays() -> None:
     slots = AdaptiveLimiter(16)
     begun = now()
     await asyncio.sleep(0.001)
     for _ in range(16):
         slots.narrow(begun)
     assert slots.limit == 8
-    slots.narrow(now())
-    assert slots.limit == 4
-
-
-async def test_one_slot_stays() -> None:
-    slots = AdaptiveLimiter(4)
-    for _ in range(9):
+    for limit in (4, 2, 1, 1):
         slots.narrow(now())
         await asyncio.sleep(0.001)
-    assert slots.limit == 1
+        assert slots.limit == limit
     assert await free(slots, 1)
-
-
-async def test_while_more_hold_than_there_are_slots_nobody_is_let_in() -> None:
-    slots = AdaptiveLimiter(4)
-    holders = Holders(slots)
-    await holders.add(6)
-    slots.narrow(now())
-    await holders.let_go(0, 1)
-    assert holders.holding == [2, 3]
-    await holders.let_go(2)
-    assert holders.holding == [3, 4]
-
-
-async def test_answered_calls_give_the_slots_back_one_by_one() -> None:
-    slots = AdaptiveLimiter(8)
-    slots.narrow(now())
-    holders = Holders(slots)
-    await holders.add(8)
-    limits = list[int]()
-    for _ in range(60):
-        slots.widen()
-        limits.append(slots.limit)
-    assert limits == sorted(limits)
-    assert limits[3] == 4  # as many answers as there were slots make one more
-    assert limits[4] == 5
-    assert limits[-1] == 8
-    await turns()
-    assert len(holders.holding) == 8
 
 
 async def starts_of(pace: RateLimiter, count: int) -> list[float]:
@@ -541,16 +356,15 @@ async def starts_of(pace: RateLimiter, count: int) -> list[float]:
     return started
 
 
-async def test_starts_are_spaced_from_one_to_the_next() -> None:
-    started = await starts_of(RateLimiter(0.03), 4)
-    assert all(later - earlier >= 0.029 for earlier, later in pairwise(started))
-    assert started[-1] - started[0] < 1
-
-
 async def test_the_first_start_and_starts_without_a_delay_do_not_wait() -> None:
     before = now()
     assert (await starts_of(RateLimiter(60), 1))[0] - before < 1
-    assert (await starts_of(RateLimiter(0), 50))[-1] - before < 1
+    pace = RateLimiter(0)
+    assert (await starts_of(pace, 50))[-1] - before < 1
+    pace.pause(0.05)
+    started = await starts_of(pace, 100)  # a pause lets all go at once when it ends
+    assert started[0] - before >= 0.049
+    assert started[-1] - started[0] < 0.05
 
 
 async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> None:
@@ -565,58 +379,31 @@ async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> 
     assert second - before >= 0.1
 
 
-async def test_one_start_may_keep_the_next_away_for_longer() -> None:
-    pace = RateLimiter(0.01)
-    before = now()
-    await pace.turn(0.05)
-    await pace.turn(0.001)  # the delay is the least
-    second = now()
-    await pace.turn()
-    third = now()
-    assert second - before >= 0.049
-    assert 0.009 <= third - second < 0.045
-
-
-async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None:
-    pace = RateLimiter()
-    pace.pause(0.05)
-    before = now()
-    started = await starts_of(pace, 100)
-    assert started[0] - before >= 0.049
-    assert started[-1] - started[0] < 0.05
-
-
-async def test_who_gives_up_waiting_keeps_nobody_waiting() -> None:
-    pace = RateLimiter(0.05)
-    await pace.turn()
-    before = now()
-    waiting = [asyncio.create_task(pace.turn()) for _ in range(10)]
-    await asyncio.sleep(0.01)
-    for task in waiting[:9]:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-    assert 0.04 <= now() - before < 0.1
-
-
-def test_without_limits_nothing_is_ever_spent() -> None:
+def test_without_limits_or_known_costs_nothing_is_ever_spent() -> None:
     budget = Budget()
     for _ in range(1000):
         budget.reserve()
         budget.charge(1e6)
     assert budget.spent is None
+    budget = Budget(max_cost=0.01)
+    budget.charge(None)
+    assert budget.spent is None
 
 
-@pytest.mark.parametrize("calls", [0, 1, 3])
-def test_so_many_calls_begin_and_no_more(calls: int) -> None:
-    budget = Budget(max_calls=calls)
-    for _ in range(calls):
-        assert budget.spent is None
-        budget.reserve()
-    for _ in range(3):
-        with pytest.raises(CallError, match=rf"{calls} calls? \(max_calls\) is spent") as caught:
+def test_so_many_calls_begin_and_no_more() -> None:
+    for calls in (0, 1, 3):
+        budget = Budget(max_calls=calls)
+        for _ in range(calls):
+            assert budget.spent is None
             budget.reserve()
-    assert caught.value.cause is Cause.BUDGET
-    assert caught.value.tries == 0
+        for _ in range(3):
+            with pytest.raises(CallError, match=rf"{calls} calls? \(max_calls\) is") as caught:
+                budget.reserve()
+        assert (caught.value.cause, caught.value.tries) == (Cause.BUDGET, 0)
+    budget = Budget(max_calls=1000, max_cost=0)
+    assert budget.spent == "the budget of $0 (max_cost) is spent"
+    budget.calls = 1000
+    assert budget.spent == "the budget of 1,000 calls (max_calls) is spent"
 
 
 def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
@@ -683,26 +470,6 @@ async def test_what_a_provider_may_charge_counts_at_its_most() -> None:
     with PaidCall(Budget(max_cost=1.0), 0.5):  # another budget's
         await caller.make(once)
     assert budget.cost == 1.0
-
-
-def test_a_cost_that_is_not_known_counts_nothing() -> None:
-    budget = Budget(max_cost=0.01)
-    budget.charge(None)
-    assert budget.spent is None
-
-
-def test_no_money_buys_no_call() -> None:
-    with pytest.raises(CallError, match=r"\$0 "):
-        Budget(max_cost=0).reserve()
-
-
-def test_calls_are_told_before_dollars_and_with_separators() -> None:
-    budget = Budget(max_calls=0, max_cost=0)
-    assert "calls" in (budget.spent or "")
-    budget = Budget(max_calls=10_000)
-    for _ in range(10_000):
-        budget.reserve()
-    assert budget.spent == "the budget of 10,000 calls (max_calls) is spent"
 
 
 async def test_retries_are_counted_for_progress() -> None:

@@ -99,11 +99,6 @@ def test_what_is_a_secret(name: str, value: str, text: str, shown: str) -> None:
         assert redact(text) == shown
 
 
-def test_the_longest_secret_is_hidden_first() -> None:
-    remember(["abcdefgh", "abcdefghij"], "token")
-    assert redact("not abcdefghij,\nnor abcdefgh") == "not [hidden],\nnor [hidden]"
-
-
 @each_case(
     ("value", "changed"),
     [("password", False), ("postgres", False), ("hunter2hunter", True), ("p4ssw0rd", True)],
@@ -157,7 +152,7 @@ def test_long_texts_take_linear_time(huge: int, part: str) -> None:
 
 
 def test_an_error_contains_no_secret() -> None:
-    remember("sk-12345", "key")
-    assert str(UsageError("no sk-12345")) == "no [hidden]"
+    remember(["sk-12345", "sk-1234567"], "key")
+    assert str(UsageError("no sk-12345,\nnor sk-1234567")) == "no [hidden],\nnor [hidden]"
     error = InputError("a.yaml", [Problem("no sk-12345", "write sk-12345", row=1)])
     assert "sk-12345" not in f"{error} {error.problems[0]}"

@@ -1,5 +1,4 @@
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,11 +84,6 @@ def test_texts_are_split_as_a_reader_would(cases: list[dict[str, str]]) -> None:
     assert missed == {case["text"] for case in cases} & KNOWN_MISSES
 
 
-def test_golden_truth_is_broad() -> None:
-    assert sum(map(len, PROSE.values())) >= 120
-    assert len(PROSE) >= 15
-
-
 @each_case("language", PYSBD)
 def test_at_least_as_good_as_pysbd(language: str) -> None:
     theirs = by_pysbd(language)
@@ -97,7 +91,16 @@ def test_at_least_as_good_as_pysbd(language: str) -> None:
     assert f1(language, ours) >= f1(language, theirs)
 
 
-def check_spans(text: str) -> None:
+PIECES = [
+    *".!?…。！？।॥؟۔։;:；「」『』“”«»\"'()（）[]【】*_-—#|>`~\n\r\t \u00a0\u2029\f\u200f\x00😀·،",
+    *("Dr", "e.g", "z", "B", "U.S", "a.m", "1", "3.5", "12", "etc", "No", "Mai", "am", "word"),
+    *("Word", "iPhone", "[1]", "```", "\n\n", "\r\n", "---", "ไทย", "中", "ა", "\ud800"),
+    *(" " * 50, "x" * 70),
+]
+
+
+@given(st.text(st.characters()) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_any_text_is_covered_by_its_spans(text: str) -> None:
     covered, last = 0, 0
     for sentence in split_sentences(text):
         assert last <= sentence.start < sentence.end
@@ -108,47 +111,10 @@ def check_spans(text: str) -> None:
     assert bool(covered) is bool(text.strip())
 
 
-PIECES = [
-    *".!?…。！？।॥؟۔։;:；「」『』“”«»\"'()（）[]【】*_-—#|>`~\n\r\t \u00a0\u2029\f\u200f\x00😀·،",
-    *("Dr", "e.g", "z", "B", "U.S", "a.m", "1", "3.5", "12", "etc", "No", "Mai", "am", "word"),
-    *(
-        "Word",
-        "iPhone",
-        "[1]",
-        "```",
-        "\n\n",
-        "\r\n",
-        "---",
-        "ไทย",
-        "中",
-        "ა",
-        "\ud800",
-        " " * 50,
-        "x" * 70,
-    ),
-]
-
-
-@given(st.text(st.characters()))
-def test_any_text_is_covered_by_its_spans(text: str) -> None:
-    check_spans(text)
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_texts_of_awkward_pieces_are_covered_by_their_spans(text: str) -> None:
-    check_spans(text)
-
-
 @given(st.lists(st.sampled_from([s for c in PROSE["en"] for s in c]), min_size=1, max_size=8))
 def test_paragraphs_are_split_independently(paragraphs: list[str]) -> None:
     apart = [text for paragraph in paragraphs for text in ours(paragraph)]
     assert ours("\n\n".join(paragraphs)) == apart
-
-
-def test_a_sentence_is_one_sentence() -> None:
-    alone = [s for c in PROSE.values() for case in c for s in case]
-    split_again = [s for s in alone if ours(s) != [s]]
-    assert len(split_again) <= len(KNOWN_MISSES)
 
 
 def test_a_sentence_is_a_plain_value() -> None:
@@ -156,70 +122,13 @@ def test_a_sentence_is_a_plain_value() -> None:
 
 
 HOSTILE = [
-    *(
-        ".",
-        '"',
-        "(",
-        "[",
-        "[1,",
-        "«",
-        " ",
-        "\n",
-        "`",
-        "*",
-        "-",
-        "|",
-        "#",
-        "\x00",
-        "\ud800",
-        "\u200f",
-    ),
-    *(
-        ". ",
-        '." ',
-        "? $ ",
-        ". ( ",
-        " » ",
-        "a. ",
-        "1. ",
-        "A.",
-        "U.S. ",
-        "etc. A ",
-        "「",
-        "「。",
-        "（。）",
-    ),
-    *(
-        "“a。",
-        ".【",
-        ".😀",
-        "॥१",
-        " །",
-        "```\n",
-        "~~~\n```\n",
-        "1\n",
-        "* * * ",
-        "x（。）",
-        "_ ",
-        ".[1]",
-    ),
+    *(".", '"', "(", "[", "[1,", "«", " ", "\n", "`", "*", "-", "|", "#", "\x00", "\ud800"),
+    *("\u200f", ". ", '." ', "? $ ", ". ( ", " » ", "a. ", "1. ", "A.", "U.S. ", "etc. A ", "「"),
+    *("「。", "（。）", "“a。", ".【", ".😀", "॥१", " །", "```\n", "~~~\n```\n", "1\n"),
+    *("* * * ", "x（。）", "_ ", ".[1]"),
 ]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_takes_linear_time(piece: str, huge: int) -> None:
     split_sentences(piece * (huge // len(piece)))
-
-
-def report() -> None:
-    """Print a row a language: cases exactly right and boundary F1, ours and pysbd's."""
-    for language, cases in PROSE.items():
-        row = f"{language} {exact(language, ours)}/{len(cases)} F1 {f1(language, ours):.3f}"
-        if language in PYSBD:
-            theirs = by_pysbd(language)
-            row += f" | pysbd {exact(language, theirs)}/{len(cases)} F1 {f1(language, theirs):.3f}"
-        sys.stdout.write(row + "\n")
-
-
-if __name__ == "__main__":
-    report()

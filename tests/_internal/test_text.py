@@ -26,14 +26,13 @@ def test_letters_of_every_script_stay(safe: str) -> None:
     assert strip_controls(safe) == safe
 
 
-def test_line_ends_are_one_kind() -> None:
-    assert strip_controls("a\r\nb\rc") == "a\nb\nc"
-
-
 def test_one_line_collapses_white_space_and_cuts() -> None:
+    assert strip_controls("a\r\nb\rc") == "a\nb\nc"
     assert one_line(" a\n\n b\u2028c ") == "a b c"
     assert one_line("abcdef", 4) == "abc…"
     assert one_line("abcd", 4) == "abcd"
+    assert quoted(" a\r\n\tb\x1b[2J ") == f"a b{MARK}[2J"
+    assert len(quoted("x" * 5000)) == 200
 
 
 @each_case(
@@ -57,11 +56,6 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
 )
 def test_public_url(url: str, shown: str) -> None:
     assert public_url(url) == shown
-
-
-def test_what_is_quoted_is_one_short_line() -> None:
-    assert quoted(" a\r\n\tb\x1b[2J ") == f"a b{MARK}[2J"
-    assert len(quoted("x" * 5000)) == 200
 
 
 class Point(BaseModel):

@@ -35,9 +35,7 @@ def test_values_are_text_lists_and_names_as_written(file: Path) -> None:
     ]
 
 
-def test_variables_are_filled_everywhere_and_never_shown(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_filled_everywhere_and_never_shown(file: Path, monkeypatch) -> None:
     monkeypatch.setenv("A_KEY", "secret")
     file.write_text("a: x${A_KEY}\nb: ['${A_KEY}']\nc: {x: '${A_KEY}'}\n", encoding="utf-8")
     entries = [entry for entry in read_yaml_values(file) if isinstance(entry, YamlValue)]
@@ -46,7 +44,7 @@ def test_variables_are_filled_everywhere_and_never_shown(
     assert "secret" not in repr(entries)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("a: [[1]]", "line 1: a: nested lists and mappings"),
@@ -64,16 +62,13 @@ def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told:
     assert told in str(problem)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
-        ("a: 'x", "invalid YAML"),
-        ("a: 1\nb: [", "invalid YAML"),
+        *((text, "invalid YAML") for text in ("a: 'x", "a: 1\nb: [", "a: b: c", "\t- x")),
+        *((text, "invalid YAML") for text in ("a: 1\n---\nb: 2", "[" * 500, "a: \x00")),
         ("- a", "no `key: value` lines"),
         ("a", "no `key: value` lines"),
-        ("a: 1\n---\nb: 2", "invalid YAML"),
-        ("[" * 5000, "invalid YAML"),
-        ("a: \x00", "invalid YAML"),
     ],
 )
 def test_what_is_no_file_of_entries_is_refused(file: Path, text: str, told: str) -> None:
@@ -82,7 +77,7 @@ def test_what_is_no_file_of_entries_is_refused(file: Path, text: str, told: str)
         read_yaml_values(file)
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff"])
+@each_case("text", ["", "# nothing\n", "\ufeff"])
 def test_an_empty_file_has_no_entries(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
     assert list(read_yaml_values(file)) == []
@@ -94,45 +89,15 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(file: Path) -> None:
     file.write_bytes(b"a: \xff")
     with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
         read_yaml_values(file)
-
-
-@pytest.fixture
-def file_of_yaml_nodes(tmp_path: Path) -> Path:
-    return tmp_path / "a.yaml"
-
-
-@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\t- x", "a: \x00", "[" * 5000])
-def test_what_is_no_yaml_is_told(file_of_yaml_nodes: Path, text: str) -> None:
-    file_of_yaml_nodes.write_text(text)
-    with pytest.raises(InputError, match="invalid YAML"):
-        read_yaml_values(file_of_yaml_nodes)
-
-
-def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
-    with pytest.raises(UsageError, match="there is no file"):
-        read_yaml_values(file_of_yaml_nodes)
-    file_of_yaml_nodes.write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_yaml_values(file_of_yaml_nodes)
-
-
-def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
-    file_of_yaml_nodes.write_text("#" * (MAX_BYTES + 1))
+    file.write_text("#" * (MAX_BYTES + 1))
     with pytest.raises(UsageError, match="too many for settings"):
-        read_yaml_values(file_of_yaml_nodes)
+        read_yaml_values(file)
 
 
-def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(monkeypatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-${B_KEY}-1")
-    assert expand_variables("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == (
-        "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
-    )
-
-
-def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("A_KEY", "sk-1")
+    filled = "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
+    assert expand_variables("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == filled
     monkeypatch.delenv("NOT_SET", raising=False)
     with pytest.raises(ValueError) as raised:
         expand_variables("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")

@@ -108,14 +108,13 @@ def violations() -> "Callable[[Page], Awaitable[list[str]]]":
 
 def sample(number: int, *, right: int) -> dict[str, object]:
     """Return a sample; in every `right`th, both claims are right, in the others one."""
+    weight = f"Model {number} weighs {number + number % right} grams."
+    contexts = ("a", "It comes in three colours. Every model lasts 20 hours."), ("b", weight)
     return {
         "id": f"q{number}",
         "query": f"How long does model {number} last, and what does it weigh?",
         "response": f"Model {number} lasts 20 hours. It weighs {number} grams.",
-        "contexts": [
-            {"id": "a", "text": "It comes in three colours. Every model lasts 20 hours."},
-            {"id": "b", "text": f"Model {number} weighs {number + number % right} grams."},
-        ],
+        "contexts": [{"id": name, "text": text} for name, text in contexts],
         "reference": "20 hours",
         "relevance": None if number == UNRANKED else {"a" if number % 2 else "c": 1},
         "kind": "odd" if number % 2 else "even",
@@ -125,10 +124,8 @@ def sample(number: int, *, right: int) -> dict[str, object]:
 
 def claims_of(question: ExtractClaims) -> tuple[Claim, ...]:
     end = question.response.index(". ") + 1
-    return tuple(
-        Claim(text=question.response[start:stop], span=(start, stop))
-        for start, stop in ((0, end), (end + 1, len(question.response)))
-    )
+    spans = (0, end), (end + 1, len(question.response))
+    return tuple(Claim(text=question.response[slice(*span)], span=span) for span in spans)
 
 
 def verdicts_of(question: VerifyClaims) -> tuple[Verdict, ...] | Failure:

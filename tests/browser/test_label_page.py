@@ -18,6 +18,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.types.label import HumanLabel
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]
@@ -47,10 +48,12 @@ class Labelled:
             finally:
                 process.terminate()
 
-    def values(self, annotator: str) -> list[bool | None]:
+    def labels(self) -> list[HumanLabel]:
         with Store.open(self.place) as store:
-            found = sorted(store.labels(self.run_id), key=lambda label: label.at)
-        return [label.value for label in found if label.annotator == annotator]
+            return sorted(store.labels(self.run_id), key=lambda label: label.at)
+
+    def values(self) -> list[bool | None]:
+        return [label.value for label in self.labels()]
 
 
 @pytest.fixture
@@ -70,35 +73,28 @@ async def total_of(page) -> int:
     return int((await page.locator("#progress").inner_text()).split()[2])
 
 
-async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(
-    browse: Browse, labelled: Labelled
-) -> None:
-    keys = ("y", "y", "n", "c")
+async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(browse, labelled):
+    keys = {"y": True, "Y": True, "n": False, "c": None}
+    pressed = [key.lower() for key in keys] * 20
     with labelled.serve(n=68) as url:
         page = await browse(url)
         total = await total_of(page)
         assert 60 <= total <= 76
         for number in range(total // 2):
-            await press(page, keys[number % 4], number + 1, total)
+            await press(page, pressed[number], number + 1, total)
         before = await page.locator("#claim").inner_text()
         await page.reload()
         await expect(page.locator("#claim")).to_have_text(before)
-        for number in range(total // 2, 40):
-            await press(page, keys[number % 4], number + 1, total)
     with labelled.serve(n=68) as url:  # another server, and another token
         page = await browse(url)
-        await expect(page.locator("#progress")).to_have_text(f"40 of {total} claims")
-        for number in range(40, total):
-            await press(page, keys[number % 4], number + 1, total)
+        await expect(page.locator("#progress")).to_have_text(f"{total // 2} of {total} claims")
+        for number in range(total // 2, total):
+            await press(page, pressed[number], number + 1, total)
         await expect(page.locator("#done")).to_be_visible()
-        await expect(page.locator("#claim-view")).to_be_hidden()
-    expected = {"y": True, "n": False, "c": None}
-    assert labelled.values("ana") == [expected[keys[n % 4]] for n in range(total)]
+    assert labelled.values() == [keys[key] for key in pressed[:total]]
 
 
-async def test_a_claim_has_its_question_answer_contexts_and_rule(
-    browse: Browse, labelled: Labelled
-) -> None:
+async def test_a_claim_has_its_question_answer_contexts_and_rule(browse: Browse, labelled) -> None:
     with labelled.serve() as url:
         page = await browse(url)
         total = await total_of(page)
@@ -107,19 +103,15 @@ async def test_a_claim_has_its_question_answer_contexts_and_rule(
         await expect(page.locator("#contexts article")).to_have_count(2)
         await expect(page.locator("#query")).to_contain_text("How long does model")
         await expect(page.locator(".rule")).to_contain_text("even if it is true")
-        await expect(page.locator("#contexts mark")).to_have_count(0)
-        for _ in range(3):
-            await page.mouse.wheel(0, 2000)
-            for shown in (".rule", "#claim"):
-                await expect(page.locator(shown)).to_be_in_viewport()
+        await page.mouse.wheel(0, 6000)
+        for shown in (".rule", "#claim"):
+            await expect(page.locator(shown)).to_be_in_viewport()
         await page.get_by_role("button", name="Not supported").click()
         await expect(page.locator("#progress")).to_have_text(f"1 of {total} claims")
-    assert labelled.values("ana") == [False]
+    assert labelled.values() == [False]
 
 
-async def test_the_verdict_is_hidden_until_after_the_answer(
-    browse: Browse, labelled: Labelled
-) -> None:
+async def test_the_verdict_is_hidden_until_after_the_answer(browse, labelled: Labelled) -> None:
     replies: list[str] = []
     with labelled.serve() as url:
         page = await browse(url)
@@ -142,9 +134,7 @@ async def test_the_verdict_is_hidden_until_after_the_answer(
         await press(page, "u", 0, total)
         await press(page, "n", 1, total)
         await press(page, "n", 2, total)
-    with Store.open(labelled.place) as store:
-        labels = sorted(store.labels(labelled.run_id), key=lambda label: label.at)
-        assert [label.blind for label in labels] == [False, True]
+    assert [label.blind for label in labelled.labels()] == [False, True]
 
 
 async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
@@ -156,7 +146,6 @@ async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
         await press(page, "u", 0, total)
         await expect(page.locator("#claim")).to_have_text(first)
         await press(page, "s", 0, total, skipped=1)
-        await expect(page.locator("#claim")).not_to_have_text(first)
         for number in range(1, total):
             await press(page, "y", number, total, skipped=1)
         await expect(page.locator("#claim")).to_have_text(first)
@@ -166,31 +155,15 @@ async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
         await expect(page.locator("#claim")).to_have_text(first)
 
 
-async def test_two_annotators_get_the_same_claims(browse: Browse, labelled: Labelled) -> None:
-    with labelled.serve("ana") as url, labelled.serve("ben") as other:
-        pages = [await browse(url), await browse(other)]
-        total = await total_of(pages[0])
-        for number in range(5):
-            for page in pages:
-                await expect(page.locator("#claim")).not_to_be_empty()
-            texts = [await page.locator("#claim").inner_text() for page in pages]
-            assert texts[0] == texts[1]
-            await press(pages[0], "y", number + 1, total)
-            await press(pages[1], "n" if number == 2 else "y", number + 1, total)
-    assert labelled.values("ana") == [True] * 5
-    assert labelled.values("ben") == [True, True, False, True, True]
-
-
 async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> None:
-    hostile = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>\x1b[31m\u202e"
+    script = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>"
+    hostile, shown = f"{script}\x1b[31m\u202e", f"{script}\ufffd[31m\ufffd"
     claim = Claim(text=hostile, span=(2, len(hostile)))
-    judge = ScriptedJudge(
-        {"extract_claims": (claim,), "verify_claims": (Verdict(label=Label.SUPPORTED),)}
-    )
+    verdict = Verdict(label=Label.SUPPORTED)
+    judge = ScriptedJudge({"extract_claims": (claim,), "verify_claims": (verdict,)})
     row = {"id": hostile, "query": hostile, "response": hostile, "contexts": [hostile]}
     with Store.open(tmp_path / "runs.db") as store:
         run = evaluate([row], metrics=("faithfulness",), judge=judge, store=store)
-    shown = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>\ufffd[31m\ufffd"
     with Labelled(tmp_path / "runs.db", run.manifest.run_id).serve("<b>ana</b>") as url:
         page = await browse(url)
         for place in ("#query", "#claim", "#response", "#contexts .text"):
@@ -199,24 +172,16 @@ async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> N
         await expect(page.locator("#who")).to_contain_text("<b>ana</b>")
 
 
-def private_file(argument: str, url: str) -> Path:
-    """Return the file that a browser was given, which only this user can read."""
-    file = Path(argument.removeprefix("file://"))
-    assert url.split("#")[1] not in argument
-    assert [each.stat().st_mode & 0o777 for each in (file, file.parent)] == [0o600, 0o700]
-    return file
-
-
-async def test_the_browser_gets_the_token_from_a_private_file(
-    chromium, labelled: Labelled, tmp_path: Path
-) -> None:
+async def test_the_browser_gets_the_token_from_a_private_file(chromium, labelled, tmp_path) -> None:
     browser, pipe = tmp_path / "browser", tmp_path / "pipe"
     os.mkfifo(pipe)
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {pipe}\n')
     browser.chmod(0o700)
     with labelled.serve(browser=f"{browser} %s") as url:
         argument = await asyncio.to_thread(pipe.read_text)
-        file = private_file(argument, url)
+        assert url.split("#")[1] not in argument
+        file = Path(argument.removeprefix("file://"))
+        assert [each.stat().st_mode & 0o777 for each in (file, file.parent)] == [0o600, 0o700]
         context = await chromium.new_context()
         page = await context.new_page()
         await page.goto(argument)
@@ -266,25 +231,21 @@ async def test_strangers_are_refused(browse: Browse, labelled: Labelled) -> None
             ({"Sec-Fetch-Site": "cross-site"}, 403),
         ):
             status, text = ask(url, **headers)
-            assert status == expected, headers
-            assert "model" not in text
-        for method, path in (("PUT", DATA), ("POST", "/"), ("DELETE", DATA), ("OPTIONS", DATA)):
+            assert (status, "model" in text) == (expected, False), headers
+        for method, path in (("PUT", DATA), ("POST", "/"), ("GET", DATA), ("OPTIONS", DATA)):
             assert ask(url, method, path)[0] == 405
-        assert ask(url, "GET", DATA)[0] == 405
         assert "model" not in ask(url, "GET", "/")[1], "the page itself has no data"
-        item = '"item": [999, 0]'
+        answers = ('"yes"', "[1]", "true")
+        skipped = ("[1]", '["a", 1]', "[1e999, 0]", "7")
         for body in (
             *("", "[]", "null", "{}", '{"do": "drop"}', '{"do": "answer", "value": "yes"}'),
-            *(
-                f'{{"do": "answer", "value": {value}, {item}}}'
-                for value in ('"yes"', "[1]", "true")
-            ),
-            *(f'{{"do": "skip", "item": {bad}}}' for bad in ("[1]", '["a", 1]', "[1e999, 0]", "7")),
+            *(f'{{"do": "answer", "value": {value}, "item": [999, 0]}}' for value in answers),
+            *(f'{{"do": "skip", "item": {bad}}}' for bad in skipped),
         ):
             assert ask(url, body=body)[0] == 400, body
         page = await browse(url.split("#")[0])
         await expect(page.locator("#trouble")).to_contain_text("Open the whole address")
-    assert labelled.values("ana") == []
+    assert labelled.values() == []
 
 
 async def test_axe_finds_nothing_serious(browse: Browse, labelled: Labelled, violations) -> None:

@@ -1,6 +1,5 @@
 """The HTML file from disk, without a network: its overview and its list of samples."""
 
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -26,16 +25,20 @@ async def test_the_overview_and_the_first_page_of_samples_are_shown(browse: Brow
     await expect(page.locator(ROWS)).to_have_count(50)
     mean = page.locator("table.metrics tr", has_text="faithfulness").locator("strong")
     await expect(mean).to_have_text("0.67")
-    await expect(mean.locator("span")).to_have_attribute("title", "0.6695")
     await expect(page.locator("#waiting")).to_be_hidden()
     await page.locator('#pager [data-step="1"]').click()
     await expect(page.locator(ROWS)).to_have_count(10)
     await expect(page.locator("#page")).to_have_text("51 to 60 of 60")
+    await expect(page.locator("#filters")).to_be_visible()
+    await page.emulate_media(media="print")
+    await expect(page.locator("#filters")).to_be_hidden()
+    await expect(page.locator("table.metrics")).to_be_visible()
+    assert (await page.pdf()).startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(
-    ("fill", "choose", "matched"),
-    [
+async def test_samples_are_filtered(browse: Browse, report: Path) -> None:
+    page = await browse(report.as_uri())
+    for fill, choose, matched in (
         ({"text": "MODEL 1 "}, {}, 1),
         ({"text": "q5"}, {}, 11),
         ({"text": "weighs 57 Grams"}, {}, 1),
@@ -45,32 +48,28 @@ async def test_the_overview_and_the_first_page_of_samples_are_shown(browse: Brow
         ({"high": "0.5"}, {"metric": "faithfulness"}, 39),
         ({"value": "odd"}, {"tag": "kind"}, 30),
         ({"value": "odd", "low": "0.9"}, {"tag": "kind", "metric": "faithfulness"}, 10),
-    ],
-)
-async def test_samples_are_filtered(
-    browse: Browse, report: Path, fill: dict[str, str], choose: dict[str, str], matched: int
-) -> None:
-    page = await browse(report.as_uri())
-    for name, value in choose.items():
-        await page.locator(f'#filters [name="{name}"]').select_option(value)
-    for name, value in fill.items():
-        await page.locator(f'#filters [name="{name}"]').fill(value)
-    await expect(page.locator("#count")).to_have_text(f"{matched} of 60 samples match")
-    await expect(page.locator(ROWS)).to_have_count(matched)
+    ):
+        for name, value in choose.items():
+            await page.locator(f'#filters [name="{name}"]').select_option(value)
+        for name, value in fill.items():
+            await page.locator(f'#filters [name="{name}"]').fill(value)
+        await expect(page.locator("#count")).to_have_text(f"{matched} of 60 samples match")
+        await expect(page.locator(ROWS)).to_have_count(matched)
+        await page.locator('#filters [name="text"]').fill("nowhere")
+        await expect(page.locator("#empty")).to_be_visible()
+        await page.locator("#clear").click()
+        await expect(page.locator("#count")).to_have_text("60 samples")
+        await expect(page.locator("#empty")).to_be_hidden()
 
 
-async def test_a_cell_of_the_outcomes_leads_to_exactly_its_samples(
-    browse: Browse, report: Path
-) -> None:
+async def test_a_cell_of_the_outcomes_leads_to_exactly_its_samples(browse: Browse, report) -> None:
     page = await browse(report.as_uri())
     cell = page.locator('table.outcomes a[href="#outcome=wrong&found=found"]')
     number = await cell.inner_text()
     await cell.click()
     await expect(page.locator("#count")).to_have_text(f"{number} of 60 samples match")
-    await expect(page.locator(ROWS).filter(has_text="not supported, found")).to_have_count(
-        int(number)
-    )
-    await expect(page.locator("#samples")).to_be_in_viewport()
+    matching = page.locator(ROWS).filter(has_text="not supported, found")
+    await expect(matching).to_have_count(int(number))
     await page.locator(f"{ROWS} a").first.click()
     await expect(page.locator("#sample .badge").first).to_have_text("✗ not supported, found")
     await page.go_back()
@@ -88,16 +87,6 @@ async def test_samples_are_sorted_by_outcome(browse: Browse, report: Path) -> No
     await expect(page.locator(f"{ROWS} .badge").first).to_have_text("✓ supported, not found")
 
 
-async def test_filters_that_nothing_matches_can_be_cleared(browse: Browse, report: Path) -> None:
-    page = await browse(report.as_uri())
-    await page.locator('#filters [name="text"]').fill("nowhere")
-    await expect(page.locator("#empty")).to_be_visible()
-    await expect(page.locator("#rows-region")).to_be_hidden()
-    await page.locator("#clear").click()
-    await expect(page.locator("#count")).to_have_text("60 samples")
-    await expect(page.locator("#empty")).to_be_hidden()
-
-
 async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, report: Path) -> None:
     page = await browse(report.as_uri())
     head = page.locator('#rows-table th[data-metric="faithfulness"]')
@@ -105,7 +94,6 @@ async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, re
     await expect(page.locator(ROWS)).to_have_count(50)
     assert await first_ids(page) == ["q1", "q2", "q4"]
     cell = page.locator(f'{ROWS} td[data-metric="faithfulness"]').first
-    await expect(cell).to_have_class(re.compile("level-2"))
     await expect(cell.locator("[title]")).to_have_attribute("title", "0.5000")
     await head.locator("button").focus()
     await page.keyboard.press("Enter")
@@ -136,7 +124,6 @@ async def test_columns_of_many_metrics_are_chosen(browse: Browse, tmp_path: Path
     page = await browse((tmp_path / "report.html").as_uri())
     heads = page.locator("#rows-table th[data-metric]:visible")
     await expect(heads).to_have_count(8)
-    await expect(page.locator("#columns-count")).to_have_text("8")
     await page.locator("#columns summary").click()
     await page.get_by_role("checkbox").last.check()
     await expect(heads).to_have_count(9)
@@ -144,27 +131,13 @@ async def test_columns_of_many_metrics_are_chosen(browse: Browse, tmp_path: Path
     await expect(page.locator(f"{ROWS}:first-child td:visible")).to_have_count(8)
 
 
-async def test_a_tag_of_many_values_is_closed_and_one_of_few_is_open(
-    browse: Browse, report: Path
-) -> None:
+async def test_a_tag_of_many_values_is_closed_and_one_of_few_is_open(browse, report) -> None:
     page = await browse(report.as_uri())
     await expect(page.locator("details.slices[open]")).to_contain_text("even")
     many = page.locator("details.slices", has_text="12 values")
     await expect(many.locator("table")).to_be_hidden()
     await many.locator("summary").click()
-    await expect(many.locator("tbody tr")).to_have_count(12)
     await expect(many.locator("table")).to_be_visible()
-
-
-async def test_on_paper_the_overview_stands_without_its_controls(
-    browse: Browse, report: Path
-) -> None:
-    page = await browse(report.as_uri())
-    await expect(page.locator("#filters")).to_be_visible()
-    await page.emulate_media(media="print")
-    await expect(page.locator("#filters")).to_be_hidden()
-    await expect(page.locator("table.metrics")).to_be_visible()
-    assert (await page.pdf()).startswith(b"%PDF")
 
 
 def without(report: Path, start: str, *, skip: int, most: int | None = None) -> str:
@@ -176,17 +149,40 @@ def without(report: Path, start: str, *, skip: int, most: int | None = None) -> 
     return damaged.as_uri()
 
 
-@pytest.mark.parametrize(("block", "place"), [('id="rows"', ""), ('data-rows="0"', "#sample=3")])
-async def test_a_damaged_block_is_told_in_words(
-    browse: Browse, report: Path, block: str, place: str
-) -> None:
-    start = f'<script type="application/gzip" {block}'
-    page = await browse(without(report, start, skip=100, most=20) + place)
-    await expect(page.locator("#trouble")).to_contain_text("are damaged or truncated")
-    await expect(page.locator("table.metrics")).to_be_visible()
-
-
-async def test_a_file_that_was_cut_short_is_told_in_words(browse: Browse, report: Path) -> None:
-    page = await browse(without(report, '<script type="application/gzip"', skip=100))
+async def test_a_damaged_file_is_told_in_words(browse: Browse, report: Path) -> None:
+    start = '<script type="application/gzip"'
+    for block, place in (('id="rows"', ""), ('data-rows="0"', "#sample=3")):
+        page = await browse(without(report, f"{start} {block}", skip=100, most=20) + place)
+        await expect(page.locator("#trouble")).to_contain_text("are damaged or truncated")
+        await expect(page.locator("table.metrics")).to_be_visible()
+    page = await browse(without(report, start, skip=100))
     await expect(page.locator("#waiting")).to_contain_text("copy it again")
     await expect(page.locator("table.metrics")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 380])
+@pytest.mark.parametrize("place", ["", "#sample=1"])
+async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
+    browse: Browse, report: Path, violations, place: str, width: int, scheme: str
+) -> None:
+    page = await browse(report.as_uri() + place, width=width, scheme=scheme, examined=True)
+    await expect(page.locator("#rows-table tbody tr")).to_have_count(50)
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    if place:
+        await page.locator("#transcript summary").click()
+        await page.locator('#claims .claim-item[data-claim="1"]').hover()
+        await expect(page.locator("mark.evidence.lit")).to_be_visible()
+    else:
+        await page.locator("details.slices:not([open]) summary").click()
+    assert await violations(page) == []
+
+
+async def test_the_first_screen_of_a_phone_shows_the_verdict_and_hides_how_they_were_made(
+    browse: Browse, report: Path
+) -> None:
+    page = await browse(report.as_uri(), width=380)
+    box = await page.locator("table.outcomes").bounding_box()
+    assert box["y"] + box["height"] < 800
+    await page.locator("#provenance summary").click()
+    await expect(page.locator("#provenance dl")).to_contain_text("Data set")

@@ -1,7 +1,12 @@
 """What `ragstone collect` is tried on: questions, and targets of Python that note what is asked."""
 
 import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from ragstone.types.label import HumanLabel
 
 QUESTIONS = (
     '{"query": "How long does the Tarn 4 charge to 50 percent?", "point_ids": [101], "level": 1}\n'
@@ -29,11 +34,22 @@ def asked(folder: Path) -> list[str]:
     return sorted(queries)
 
 
+def json_lines(path: Path | str, rows: Iterable[object]) -> str:
+    """Write a file of JSON lines; return its name."""
+    Path(path).write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    return Path(path).name
+
+
+def label(run: str, place: int, *, value: bool, **other: Any) -> HumanLabel:
+    """A blind label of a whole response, unless told otherwise, that was made now."""
+    of_row = {"position": place, "sample_id": f"q{place}", "metric": "faithfulness", "claim": None}
+    by = {"annotator": "ana", "at": datetime.now(UTC), "blind": True}
+    return HumanLabel(run=run, value=value, **of_row | by | other)
+
+
 def rows(path: Path, queries: str) -> str:
     """A file with a row for each letter."""
-    text = "".join(json.dumps({"query": query}) + "\n" for query in queries)
-    path.write_text(text, encoding="utf-8")
-    return path.name
+    return json_lines(path, [{"query": query} for query in queries])
 
 
 def target(folder: Path, body: str, name: str) -> str:

@@ -12,6 +12,8 @@ from tests.cli.promptfoo_judge import Run, Served
 
 from ragstone.__main__ import main
 
+SETTINGS = ("RAGSTONE_JUDGE", "RAGSTONE_STORE", "LOG_LEVEL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
 
 @dataclass(frozen=True)
 class Said:
@@ -20,6 +22,10 @@ class Said:
     code: int
     out: str
     err: str
+
+    def refuses(self, words: str) -> bool:
+        """Tell whether it ended with exit code 2 and a message that has these words."""
+        return self.code == 2 and words in self.err and "Traceback" not in self.err
 
 
 Command = Callable[..., Said]
@@ -32,13 +38,7 @@ def ragstone(
     """Run `ragstone ARGS` in an empty folder, with no key or setting of this machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    for name in (
-        "RAGSTONE_JUDGE",
-        "RAGSTONE_STORE",
-        "LOG_LEVEL",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-    ):
+    for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str) -> Said:

@@ -1,16 +1,19 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases import add_run
+from tests.cases import add_run, each_case
+from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.metrics import get
+from ragstone.reports.terminal import MAX_LINES
 from ragstone.results.comparison import compare
 from ragstone.store import Store, tag
 from ragstone.types.claim import JudgedClaim, Label
@@ -19,9 +22,7 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-Command = Callable[..., Any]
 PLACE = Path(".ragstone/ragstone.db")
-START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def put(store: Store, run_id: str, values: Sequence[float | None], **changed: Any) -> None:
@@ -29,7 +30,7 @@ def put(store: Store, run_id: str, values: Sequence[float | None], **changed: An
     manifest = Manifest(
         run_id=run_id,
         version="0.1.0",
-        started_at=START + timedelta(minutes=len(store.runs())),
+        started_at=datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=len(store.runs())),
         plan=Plan(),
         source=Source(name="data.xlsx", rows=len(values), path=changed.get("path")),
         judge=changed.get("judge", "offline"),
@@ -83,208 +84,114 @@ def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) ->
         "A: baseline; B: data.xlsx; 12 pairs\n"
     )
     assert "12 pairs: 12 by id, 0 by query" in stored("compare", "baseline", "-v").out
-    assert said.err == ""
 
 
 def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0], partial=True)
     assert "Worse" in stored("compare", "baseline").out
-    named = stored("compare", "baseline", "run-c")
-    assert "run run-c stopped early" in named.out
+    assert "run run-c stopped early" in stored("compare", "baseline", "run-c").out
 
 
-@pytest.mark.parametrize(
-    ("flags", "code"),
+@each_case(
+    ("runs", "flags", "code", "verdict"),
     [
-        ((), 0),
-        (("--fail-on-regression",), 1),
-        (("--fail-on-regression", "--min-effect", "0.19"), 1),
-        (("--fail-on-regression", "--min-effect", "0.2"), 0),
-        (("--fail-on-regression", "--min-effect", "20%"), 0),
-        (("--min-effect", "0.1"), 0),
-        (("--fail-on-regression", "--cluster", "source"), 0),  # three sources prove nothing
+        ("run-a run-b", "", 0, None),
+        ("run-a run-b", "--fail-on-regression", 1, "REGRESSION: faithfulness -0.2000"),
+        ("run-b run-a", "--fail-on-regression", 0, "no regression"),
+        ("run-a run-b", "--fail-on-regression --min-effect 0.19", 1, "REGRESSION: faithfulness"),
+        ("run-a run-b", "--fail-on-regression --min-effect 20%", 0, "drops within min_effect: fai"),
+        ("run-a run-b", "--min-effect 0.1", 0, None),
+        ("run-a run-b", "--fail-on-regression --cluster source", 0, "no regression"),  # 3 sources
     ],
 )
-def test_a_regression_fails_only_where_that_is_asked_for(
-    stored: Command, flags: tuple[str, ...], code: int
-) -> None:
-    assert stored("compare", "run-a", "run-b", *flags).code == code
+def test_a_regression_fails_only_where_that_is_asked_for(stored, runs, flags, code: int, verdict):
+    said = stored("compare", *runs.split(), *flags.split(), "--json", "c.json")
+    assert said.code == code
+    last = said.out.splitlines()[-1]
+    assert last.startswith(verdict) if verdict else "regression" not in said.out.lower(), last
 
 
-def test_a_gain_is_no_regression(stored: Command) -> None:
-    assert stored("compare", "run-b", "run-a", "--fail-on-regression").code == 0
-
-
-def test_several_runs_are_one_table(stored: Command, tmp_path: Path) -> None:
+def test_several_runs_are_one_table(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [0.9] * 12)
     files = ("--html", "x.html", "-o", "x.xlsx", "--rows", "x.parquet", "--latex", "x.tex")
-    said = stored("compare", "baseline", "run-b", "run-c", "--json", "x.json", *files)
-    assert said.code == 0
-    assert re.search(r"a  baseline +1\.000\*ᵇᶜ *\nb  data\.xlsx \(run-b\) +0\.800 *\n", said.out)
-    assert all((tmp_path / name).exists() for name in files[1::2])
-    assert "this judge is untested" in (tmp_path / "x.html").read_text()
-    found = json.loads((tmp_path / "x.json").read_text())
-    assert found["systems"]["names"][0] == "baseline"
-    assert [each["b"] for each in found["comparisons"]] == ["run-b", "run-c"]
-    said = stored("compare", "baseline", "run-b", "run-c", "--fail-on-regression", "-v")
+    runs = ("baseline", "run-b", "run-c", "--fail-on-regression", "-v")
+    said = stored("compare", *runs, "--json", "x.json", *files)
     assert said.code == 1
+    assert re.search(r"a  baseline +1\.000\*ᵇᶜ *\nb  data\.xlsx \(run-b\) +0\.800 *\n", said.out)
     assert said.out.count("Significance") == 2
     assert "data.xlsx (run-c): REGRESSION: faithfulness -0.1000" in said.out
+    assert all(Path(name).exists() for name in files[1::2])
+    found = json.loads(Path("x.json").read_text())
+    assert [each["b"] for each in found["comparisons"]] == ["run-b", "run-c"]
     assert stored("compare", "run-b", "run-c", "run-b").code == 2
 
 
-@pytest.mark.parametrize("flags", [(), ("--fail-on-regression",), ("--json", "-")])
-def test_runs_without_common_samples_are_refused(stored: Command, flags: tuple[str, ...]) -> None:
+def test_runs_without_common_samples_are_refused(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0] * 12, query="When")
-    said = stored("compare", "run-a", "run-c", *flags)
-    assert (said.code, said.out) == (2, "")
-    assert "runs run-a and run-c have no samples in common" in said.err
+    for flags in ((), ("--fail-on-regression",), ("--json", "-")):
+        said = stored("compare", "run-a", "run-c", *flags)
+        assert said.refuses("runs run-a and run-c have no samples in common")
+        assert said.out == ""
 
 
 def test_what_cannot_be_told_is_no_pass(stored: Command) -> None:
     with Store.open(PLACE) as store:
-        put(store, "run-c", [None] * 12)
-    assert stored("compare", "run-a", "run-c").code == 0
-    assert stored("compare", "run-a", "run-c", "--fail-on-regression").code == 3
-
-
-def test_what_is_too_little_is_told_and_no_pass(stored: Command) -> None:
-    with Store.open(PLACE) as store:
-        put(store, "run-c", [1.0] * 10)
-        put(store, "run-d", [1.0] * 12, partial=True)
-    few = stored("compare", "run-a", "run-c", "--fail-on-regression")
-    assert few.code == 3
+        put(store, "nothing", [None] * 12)
+        put(store, "few", [1.0] * 10)
+    assert stored("compare", "run-a", "nothing").code == 0
+    assert stored("compare", "run-a", "nothing", "--fail-on-regression").code == 3
+    few = stored("compare", "run-a", "few", "--fail-on-regression", "--json", "c.json")
+    assert (few.code, "no regression" in few.out) == (3, False)
     assert "Exit code 3: no verdict, because only 10 of 12 samples of A (83%)" in few.err
-    assert "no regression" not in few.out
-    enough = stored("compare", "run-a", "run-c", "--fail-on-regression", "--min-paired", "0.8")
-    assert enough.code == 0
-    unfinished = stored("compare", "run-a", "run-d", "--fail-on-regression")
-    assert (unfinished.code, "run run-d was stopped" in unfinished.err) == (3, True)
+    assert json.loads(Path("c.json").read_text())["verdict"].startswith("no verdict, because only")
+    few = stored("compare", "run-a", "few", "--fail-on-regression", "--min-paired", "0.8")
+    assert few.code == 0
 
 
-def test_lost_scores_are_no_verdict_in_every_report(stored: Command, tmp_path: Path) -> None:
-    with Store.open(PLACE) as store:
-        put(store, "run-c", [1.0] * 6 + [None] * 6)
-    reports = ("--json", "c.json", "--markdown", "c.md")
-    said = stored("compare", "run-a", "run-c", "--fail-on-regression", *reports)
-    words = (
-        "no verdict, because faithfulness: B has no score for 6 of 12 pairs that A scored (50%); "
-        "at most 10% may be missing"
-    )
-    assert said.code == 3
-    assert f"Exit code 3: {words}" in said.err
-    assert "no regression" not in said.out
-    assert json.loads((tmp_path / "c.json").read_text())["verdict"] == words
-    markdown = (tmp_path / "c.md").read_text(encoding="utf-8").replace("\\", "")
-    assert f"\n\n--fail-on-regression: **{words}**\n\n" in markdown
-    title, _, _ = markdown.partition("\n")
-    assert title.endswith("; 6 more have no score in data.xlsx")
-    stored("compare", "run-a", "run-c", *reports)
-    assert json.loads((tmp_path / "c.json").read_text())["verdict"] is None
-    assert "no verdict" not in (tmp_path / "c.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("run-a", "run-b"), "REGRESSION: faithfulness -0.2000"),
-        (("run-b", "run-a"), "no regression"),
-        (
-            ("run-a", "run-b", "--min-effect", "0.2"),
-            "drops within min_effect: faithfulness -0.2000",
-        ),
-    ],
-)
-def test_the_last_line_is_the_verdict(
-    stored: Command, arguments: tuple[str, ...], line: str
-) -> None:
-    said = stored("compare", *arguments, "--fail-on-regression", "--json", "c.json")
-    assert said.out.splitlines()[-1] == line
-    assert line not in stored("compare", *arguments).out
-
-
-def test_the_data_of_a_run_are_not_written_over(stored: Command, tmp_path: Path) -> None:
+def test_the_data_of_a_run_are_not_written_over(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0] * 12, path="data.jsonl")
-    for one, other in (("run-a", "run-c"), ("run-c", "run-a")):
-        said = stored("compare", one, other, "--json", "data.jsonl")
-        assert (said.code, "data.jsonl is an input file, so it cannot be written" in said.err) == (
-            2,
-            True,
-        )
-    assert not (tmp_path / "data.jsonl").exists()
+    for runs in (("run-a", "run-c"), ("run-c", "run-a")):
+        said = stored("compare", *runs, "--json", "data.jsonl")
+        assert said.refuses("data.jsonl is an input file, so it cannot be written")
+    assert not Path("data.jsonl").exists()
 
 
-def test_a_changed_judge_is_said_first(stored: Command) -> None:
-    with Store.open(PLACE) as store:
-        put(store, "run-c", [1.0] * 12, judge="openai:m")
-    said = stored("compare", "run-a", "run-c").out.splitlines()
-    assert said[1] == (
-        "The judge or its settings changed, so differences may come from the judge, "
-        "not from your system."
-    )
-    assert any("offline" in line and "openai:m" in line for line in said[2:6])
-
-
-def test_json_and_markdown_are_written(stored: Command, tmp_path: Path) -> None:
+def test_json_and_markdown_are_written(stored: Command) -> None:
     said = stored("compare", "run-a", "run-b", "--json", "c.json", "--markdown", "new/c.md")
-    assert "wrote c.json" in said.out
-    found = json.loads((tmp_path / "c.json").read_text(encoding="ascii"))
+    found = json.loads(Path("c.json").read_text(encoding="ascii"))
     assert found["metrics"]["faithfulness"]["losses"] == 12
     assert found["metrics"]["faithfulness"]["p"] == 2 / 2**12
-    assert found["claims"]["faithfulness"]["kept"] == 12
     assert len(found["samples"]["faithfulness"]["worst"]) == 5
-    text = (tmp_path / "new/c.md").read_text(encoding="utf-8")
-    assert text.startswith(
-        "## Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better"
-    )
-    assert found["names"] == ["baseline", "data.xlsx"]
+    title = "## Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better"
+    assert Path("new/c.md").read_text(encoding="utf-8").startswith(title)
     assert (found["finding"]["metric"], found["finding"]["outcome"]) == ("faithfulness", "worse")
-
-
-def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Command) -> None:
     said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
-    assert json.loads(said.out)["a"] == "run-a"
     assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
     assert said.err.startswith("Worse")
     assert stored("compare", "run-a", "--markdown", "-").out.startswith("## Worse")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "words"),
     [
-        (("nothing",), "there is no run named 'nothing'"),
-        (("run-b",), "A is the newest finished run, run-b; specify B"),
-        (("run-a", "baseline"), "two of the runs are the same, run-a"),
-        (("run-",), "2 run ids begin with 'run-'"),
-        (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
-        (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),
-        (("run-a", "run-b", "--min-effect", "-1"), "0 or more"),
-        (("run-a", "run-b", "--min-effect", "nan"), "'nan' is not a number"),
-        (("run-a", "run-b", "--min-paired", "101%"), "from 0% to 100%"),
-        (("run-a", "run-b", "--json", "-", "--markdown", "-"), "- would be written twice"),
-        (("run-a", "run-b", "--json", ".ragstone"), "is a folder"),
-        (("run-a", "run-b", "--top", "-1"), "--top"),
-        (("run-a", "--store", "nowhere.db"), "there is no store at nowhere.db"),
-        ((), "Missing argument"),
+        ("nothing", "there is no run named 'nothing'"),
+        ("run-b", "A is the newest finished run, run-b; specify B"),
+        ("run-a baseline", "two of the runs are the same, run-a"),
+        ("run-a run-b -m hit", "no metric of both runs named 'hit'"),
+        ("run-a run-b --cluster sources", "did you mean 'source'"),
+        ("run-a run-b --min-effect -1", "0 or more"),
+        ("run-a run-b --min-paired 101%", "from 0% to 100%"),
+        ("run-a run-b --json - --markdown -", "- would be written twice"),
+        ("run-a --store nowhere.db", "there is no store at nowhere.db"),
+        ("", "Missing argument"),
     ],
 )
-def test_what_cannot_be_done_is_told_with_exit_code_2(
-    stored: Command, arguments: tuple[str, ...], words: str
-) -> None:
-    said = stored("compare", *arguments)
-    assert said.code == 2
-    assert words in said.err
-
-
-def test_another_store_can_be_named(stored: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    PLACE.rename("other.db")
-    assert stored("compare", "run-a", "run-b", "--store", "other.db").code == 0
-    monkeypatch.setenv("RAGSTONE_STORE", "other.db")
-    assert stored("compare", "run-a", "run-b").code == 0
+def test_what_cannot_be_done_is_told_with_exit_code_2(stored, arguments: str, words: str) -> None:
+    assert stored("compare", *arguments.split()).refuses(words)
 
 
 def test_what_is_read_of_stored_rows_tells_the_same_as_the_rows(stored: Command) -> None:
@@ -293,3 +200,53 @@ def test_what_is_read_of_stored_rows_tells_the_same_as_the_rows(stored: Command)
         whole = [replace(run, rows=list(run.rows)) for run in (a, b)]
         assert (found := compare(a, b)) == (wanted := compare(*whole))
         assert found.pairing.pairs.tolist() == wanted.pairing.pairs.tolist()
+
+
+GOOD, BAD = "The tower is 70 m high.", "The tower is 99 m high."
+
+
+def write_answers(wrong: int) -> None:
+    rows = []
+    for n in range(40):
+        row = {"id": str(n), "query": f"How high is tower {n}?", "contexts": [f"Tower {n}. {GOOD}"]}
+        rows.append(row | {"response": BAD if n < wrong else GOOD})
+    json_lines("answers.jsonl", rows)
+
+
+@pytest.fixture
+def baseline(ragstone: Command) -> None:
+    write_answers(2)
+    assert ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export").code == 0
+    assert ragstone("runs", "tag", "last", "good").code == 0
+
+
+NIGHT = ("-m", "faithfulness", "--no-export", "--baseline", "good", "--fail-on-regression")
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_night_that_is_worse_fails_and_the_finding_is_the_title(ragstone: Command) -> None:
+    write_answers(3)
+    said = ragstone("run", "answers.jsonl", *NIGHT)
+    assert said.code == 0, said.err
+    assert "No difference shown: faithfulness" in said.out
+    write_answers(20)
+    files = ("--markdown", "night.md", "--json", "night.json")
+    said = ragstone("run", "answers.jsonl", *NIGHT, *files)
+    assert said.code == 1
+    assert "REGRESSION: faithfulness -0.4500" in said.out
+    assert said.out.startswith("Worse: faithfulness 0.950 → 0.500")
+    assert len(said.out.splitlines()) <= MAX_LINES
+    text = Path("night.md").read_text(encoding="utf-8")
+    assert text.startswith("## Worse: faithfulness 0.950 → 0.500")
+    assert json.loads(Path("night.json").read_text())["comparison"]["finding"]["outcome"] == "worse"
+    rows = [{"query": f"Other {n}?", "response": GOOD, "contexts": [GOOD]} for n in range(5)]
+    said = ragstone("run", json_lines("other.jsonl", rows), *NIGHT)
+    assert said.code == 3
+    assert "no samples in common" in said.err
+
+
+def test_a_baseline_is_found_before_the_first_call(ragstone: Command) -> None:
+    write_answers(2)
+    assert ragstone("run", "answers.jsonl", *NIGHT).code == 2
+    assert not Path(".ragstone").exists()
+    assert ragstone("run", "answers.jsonl", "--fail-on-regression").refuses("--baseline RUN")

@@ -4,9 +4,13 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
+from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.results.judge_test import FILE
 
@@ -20,143 +24,38 @@ ROWS = [
 
 @pytest.fixture
 def rows(tmp_path: Path) -> str:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    return path.name
+    return json_lines(tmp_path / "rows.jsonl", ROWS)
 
 
-def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Path) -> None:
-    said = ragstone("judge", "test", rows, "--json", "out.json")
+@pytest.fixture
+def tested(ragstone: Command) -> Command:
+    """Run `ragstone judge test`."""
+    return partial(ragstone, "judge", "test")
+
+
+def test_the_offline_judge_on_rows_of_ones_own(ragstone, tested: Command, rows: str) -> None:
+    said = tested(rows, "--json", "out.json")
     assert said.code == 0, said.err
     assert " ".join(said.out.split()).startswith(
         "offline was tested on 2 claims from 2 samples of rows.jsonl. It found 2 of "
         "the original claims supported; the changes below were made to supported claims only."
     )
-    assert "a different number" in said.out
-    told = json.loads((tmp_path / "out.json").read_text())
+    told = json.loads(Path("out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
     assert (number["right"], number["answered"], number["share"]) == (2, 2, 1.0)
     assert FILE.is_file()
-    later = ragstone(rows, "-m", "faithfulness", "--no-export")
-    assert "it missed 0% of" in later.out
     later = ragstone(rows, "-m", "faithfulness", "--no-export", "-v")
-    assert "Judge test" in later.out
     assert "balanced accuracy: 100%" in later.out
+    assert "it missed 0% of" in ragstone(rows, "-m", "faithfulness", "--no-export").out
 
 
-def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
-    said = ragstone("judge", "test", "--n", "12", "--no-store")
-    assert said.code == 0, said.err
-    assert "of the demo's manuals" in " ".join(said.out.split())
-    assert not FILE.exists()
-
-
-def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
-    assert ragstone("judge", "test", rows, "--fail-under", "number=90%").code == 0
-    said = ragstone(
-        "judge", "test", rows, "--fail-under", "injection_ignored=0.5", "--fail-under", "101%"
-    )
-    assert said.code == 2
-    said = ragstone("judge", "test", "--n", "30", "--fail-under", "neighbour=90%")
+def test_without_data_the_demos_manuals_are_tested_on(tested: Command) -> None:
+    mark = ("--fail-under", "neighbour=90%")
+    said = tested("--n", "30", "--no-store", "--json", "out.json", *mark)
     assert said.code == 1
     assert "Gate FAILED: neighbour" in said.err
-    blind = ragstone("judge", "test", rows, "--fail-under", "neighbour=90%")
-    assert blind.code == 3
-    assert "neighbour: no question was answered" in blind.err
-
-
-def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, rows: str) -> None:
-    said = ragstone("judge", "test", rows, "--model", "gpt-4o-mini", "--dry-run")
-    assert said.code == 0, said.err
-    assert said.out.startswith(
-        "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims from rows"
-    )
-    assert " calls, $" in said.out
-    assert " (an estimate)" in said.out
-
-
-def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
-    said = ragstone("judge", "test", rows, "--json", "-", "--fail-under", "80%", "--no-store")
-    told = json.loads(said.out)
-    [gate] = told["gates"]
-    assert gate == {"kind": "balanced", "threshold": 0.8, "value": 1.0, "passed": True}
-    assert told["balanced"]["value"] == 1.0
-    assert "Balanced accuracy: 100%" in said.err
-    assert "errors noticed" in said.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["--base-url", "http://x"], "only for LLM judges, but the judge is offline"),
-        (["--fail-under", "numbers=1"], "did you mean 'number'"),
-        (["--judge", "openai:x", "--model", "y"], "contradict each other"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(
-    ragstone, rows: str, arguments: list[str], why: str
-) -> None:
-    said = ragstone("judge", "test", rows, *arguments)
-    assert said.code == 2
-    assert why in said.err
-
-
-def test_rows_without_contexts_cannot_be_tested_on(ragstone, tmp_path: Path) -> None:
-    (tmp_path / "bare.jsonl").write_text('{"query": "q", "response": "The Tarn is red."}')
-    said = ragstone("judge", "test", "bare.jsonl")
-    assert said.code == 2
-    assert "no row has contexts and a claim" in said.err
-
-
-def test_a_query_is_not_needed(ragstone, tmp_path: Path) -> None:
-    bare = [{name: row[name] for name in ("response", "contexts")} for row in ROWS]
-    blank = [{"query": "", "question": " ", **row} for row in bare]
-    (tmp_path / "bare.jsonl").write_text("\n".join(map(json.dumps, bare + blank)))
-    said = ragstone("judge", "test", "bare.jsonl", "--no-store")
-    assert said.code == 0, said.err
-    assert "4 claims from 4 samples" in said.out
-    table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
-    (tmp_path / "bare.csv").write_text(table)
-    assert ragstone("judge", "test", "bare.csv", "--no-store").code == 0
-    assert ragstone("bare.csv", "-m", "faithfulness", "--no-store").code == 2
-
-
-def test_a_file_without_contexts_names_its_columns_and_the_map(ragstone, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("Frage,Kontext gefunden\na?,The roof is red and blue.\n")
-    said = " ".join(ragstone("judge", "test", "a.csv").err.split())
-    assert (
-        "no column has contexts; the other columns are 'Kontext gefunden'; map one with "
-        "--map contexts=COLUMN, or collect"
-    ) in said
-    mapped = ragstone("judge", "test", "a.csv", "--map", "contexts=Kontext gefunden", "--dry-run")
-    assert mapped.code == 0
-
-
-def test_claims_that_are_too_short_are_counted_and_told(ragstone, tmp_path: Path) -> None:
-    short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
-    rows = [short, {"response": "It is red.", "contexts": []}]
-    (tmp_path / "short.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    said = ragstone("judge", "test", "short.jsonl")
-    assert said.code == 2
-    assert (
-        "no row has contexts and a claim of 15 to 400 characters (skipped: 1 row without "
-        "contexts, 2 shorter sentences)"
-    ) in " ".join(said.err.split())
-    (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*rows, ROWS[0]])))
-    said = ragstone("judge", "test", "some.jsonl")
-    assert said.code == 0
-    assert "Testing offline on the 1 claim from some.jsonl" in said.err
-    assert "skipped: 1 row without contexts, 2 shorter sentences" in said.err
-
-
-def test_wide_letters_count_two(ragstone, tmp_path: Path) -> None:
-    row = {"response": "手机重172克，有两个镜头。", "contexts": ["手机重172克，有两个镜头。"]}
-    (tmp_path / "wide.jsonl").write_text(json.dumps(row))
-    assert ragstone("judge", "test", "wide.jsonl").code == 0
-
-
-def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone) -> None:
-    said = ragstone("judge", "test", "--n", "30", "--no-store", "--json", "out.json")
+    assert "of the demo's manuals" in " ".join(said.out.split())
+    assert not FILE.exists()
     told = json.loads(Path("out.json").read_text())
     missed = [each for each in told["tried"] if each["right"] is False]
     kinds = {kind["kind"]: kind for kind in told["kinds"]}
@@ -165,14 +64,69 @@ def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone
     negations = [each for each in missed if each["kind"] == "negation"]
     assert f"negation ({len(negations)})" in said.out
     assert negations[0]["claim"] in said.out
-    assert negations[0]["was"] in said.out
     assert negations[1]["claim"] not in said.out
 
 
-def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:
-    row = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
-    (tmp_path / "odd.jsonl").write_text(json.dumps(row))
-    said = ragstone("judge", "test", "odd.jsonl")
+def test_a_mark_decides_the_exit_code(tested: Command, rows: str) -> None:
+    said = tested(rows, "--json", "-", "--fail-under", "80%", "--no-store")
+    [gate] = json.loads(said.out)["gates"]
+    assert gate == {"kind": "balanced", "threshold": 0.8, "value": 1.0, "passed": True}
+    assert (said.code, "Balanced accuracy: 100%" in said.err) == (0, True)
+    blind = tested(rows, "--fail-under", "neighbour=90%")
+    assert (blind.code, "neighbour: no question was answered" in blind.err) == (3, True)
+
+
+def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(tested, rows: str) -> None:
+    said = tested(rows, "--model", "gpt-4o-mini", "--dry-run")
+    assert said.code == 0, said.err
+    dry = "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims from rows"
+    assert said.out.startswith(dry)
+    assert " calls, $" in said.out
+
+
+@each_case(
+    ("arguments", "why"),
+    [
+        ("--base-url http://x", "only for LLM judges, but the judge is offline"),
+        ("--fail-under numbers=1", "did you mean 'number'"),
+        ("--fail-under number=0.5 --fail-under 101%", "101%"),
+        ("--judge openai:x --model y", "contradict each other"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tested, rows: str, arguments: str, why: str) -> None:
+    assert tested(rows, *arguments.split()).refuses(why)
+
+
+def test_a_query_is_not_needed(ragstone: Command, tested: Command) -> None:
+    bare = [{name: row[name] for name in ("response", "contexts")} for row in ROWS]
+    blank = [{"query": "", "question": " ", **row} for row in bare]
+    said = tested(json_lines("bare.jsonl", bare + blank), "--no-store")
+    assert said.code == 0, said.err
+    table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
+    Path("bare.csv").write_text(table)
+    assert tested("bare.csv", "--no-store").code == 0
+    assert ragstone("bare.csv", "-m", "faithfulness", "--no-store").code == 2
+
+
+def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) -> None:
+    Path("a.csv").write_text("Frage,Kontext gefunden\na?,The roof is red and blue.\n")
+    assert (
+        "no column has contexts; the other columns are 'Kontext gefunden'; map one with "
+        "--map contexts=COLUMN, or collect"
+    ) in " ".join(tested("a.csv").err.split())
+    assert tested("a.csv", "--map", "contexts=Kontext gefunden", "--dry-run").code == 0
+
+
+def test_claims_that_cannot_be_used_are_counted_and_told(tested: Command) -> None:
+    short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
+    rows = [short, {"response": "It is red.", "contexts": []}]
+    why = "(skipped: 1 row without contexts, 2 shorter sentences)"
+    said = " ".join(tested(json_lines("short.jsonl", rows)).err.split())
+    assert f"no row has contexts and a claim of 15 to 400 characters {why}" in said
+    said = tested(json_lines("some.jsonl", [*rows, ROWS[0]]))
+    assert (said.code, why[1:-1] in said.err) == (0, True)
+    odd = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
+    said = tested(json_lines("odd.jsonl", [odd]))
     assert said.code == 3
     assert "found no claim supported" in said.err
 
@@ -185,10 +139,9 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, conf
     (tmp_path / "ragstone.yaml").write_text(config)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        place = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        command = [sys.executable, "-m", "ragstone", "judge", "test", rows, "--judge", "vllm:m"]
+        judge = f"--judge vllm:m --base-url http://127.0.0.1:{server.getsockname()[1]}/v1"
         with subprocess.Popen(
-            [*command, "--base-url", place],
+            [sys.executable, "-m", "ragstone", "judge", "test", rows, *judge.split()],
             cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,4 +1,4 @@
-"""`ragstone labels`: import and list, as a person with a spreadsheet would use them."""
+"""`ragstone labels`: draw, import and list, as a person with a spreadsheet would use them."""
 
 from pathlib import Path
 
@@ -9,27 +9,40 @@ from ragstone.datasets import read_table
 from ragstone.datasets.table import Record
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
-from ragstone.metrics.text import ExactMatch
 from ragstone.store import Store
-from ragstone.types.claim import Claim, Verdict
+from ragstone.types.claim import Claim, Evidence, Verdict
 from ragstone.types.claim import Label as Word
 from ragstone.types.label import HumanLabel
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 
 
-@pytest.fixture
-def run_id(ragstone: Command) -> str:
-    """Store a run of six rows with two claims each; one claim is a formula of a spreadsheet."""
-    claims = Claim(text="It lasts."), Claim(text=FORMULA)
-    verdicts = tuple(Verdict(label=Word.SUPPORTED) for _ in claims)
+def made(rows: int, *judged: tuple[Claim, Verdict]) -> str:
+    """Store a run of rows that have these claims and verdicts each."""
+    claims, verdicts = zip(*judged, strict=True)
     judge = ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts})
-    given = [
-        {"id": f"q{n}", "query": "Why?", "response": "It lasts.", "contexts": ["A."]}
-        for n in range(6)
-    ]
+    row = {"query": "Why?", "response": "It lasts. It weighs.", "contexts": ["A."]}
+    given = [{"id": f"q{n}", **row} for n in range(rows)]
     run = evaluate(given, metrics=("faithfulness",), judge=judge, store=".ragstone/ragstone.db")
     return run.manifest.run_id
+
+
+@pytest.fixture
+def run_id(ragstone: Command) -> str:
+    """A run of six rows with two claims each; one claim is a formula of a spreadsheet."""
+    supported = Verdict(label=Word.SUPPORTED)
+    return made(6, (Claim(text="It lasts."), supported), (Claim(text=FORMULA), supported))
+
+
+@pytest.fixture
+def drawn(ragstone: Command) -> str:
+    """A run of eight rows with two claims each, one of them supported."""
+    quote = Evidence(context=0, start=0, end=9, quote="A quote.\x1b[31m", verified=True)
+    return made(
+        8,
+        (Claim(text="It lasts.", span=(0, 9)), Verdict(label=Word.SUPPORTED, evidence=(quote,))),
+        (Claim(text="It weighs.", span=(10, 20)), Verdict(label=Word.CONTRADICTED, reason="no")),
+    )
 
 
 def stored(run_id: str) -> list[HumanLabel]:
@@ -48,12 +61,8 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
     sheet("ben.csv", "1110010011?1")
     options = ["--run", "last", "--annotator"]
     told = ragstone("labels", "import", "ana.csv", *options, "ana")
-    assert (
-        told.out
-        == f"imported 11 labels into run {run_id}; next: ragstone labels calibrate {run_id}\n"
-    )
-    assert "1 row without a label" in told.err
-    assert "without a column text_hashes or response, it is not known whether" in told.err
+    done = f"imported 11 labels into run {run_id}; next: ragstone labels calibrate {run_id}\n"
+    assert told.out == done
     assert ragstone("labels", "import", "ben.csv", *options, "ben").code == 0
     assert len(stored(run_id)) == 23
     listed = [line.split() for line in ragstone("labels", "list", "last").out.splitlines()]
@@ -66,13 +75,10 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "xlsx"])
-def test_exported_labels_are_safe_and_come_back(
-    ragstone: Command, run_id: str, suffix: str
-) -> None:
+def test_exported_labels_are_safe_and_come_back(ragstone, run_id: str, suffix: str) -> None:
     sheet("ana.csv", "10?1")
     ragstone("labels", "import", "ana.csv", "--run", "last")
-    ragstone("labels", "import", "ana.csv", "--run", "last", "--map",
-             "annotator=human")  # fmt: skip
+    ragstone("labels", "import", "ana.csv", "--run", "last", "--map", "annotator=human")
     before = stored(run_id)
     file = f"labels.{suffix}"
     assert ragstone("labels", "list", "last", file).out == f"wrote {file}: 8 labels\n"
@@ -88,39 +94,69 @@ def test_exported_labels_are_safe_and_come_back(
     assert stored(run_id) == before
 
 
-def test_labels_of_a_metric_that_cannot_be_calibrated_are_refused(
-    ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ExactMatch, "high", 5.0)
-    judge = ScriptedJudge({"extract_claims": (), "verify_claims": ()})
-    given = {"id": "q0", "query": "?", "response": "A.", "contexts": ["A."], "reference": "A."}
-    names = ("faithfulness", "exact_match")
-    evaluate([given], metrics=names, judge=judge, store=".ragstone/ragstone.db")
-    Path("a.csv").write_text("id,human,metric\nq0,1,exact_match\n")
-    told = ragstone("labels", "import", "a.csv", "--run", "last")
-    assert told.code == 2
-    assert "has no exact_match with scores from 0 to 1, only faithfulness" in told.err
-
-
 def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str) -> None:
     sheet("ana.csv", "11x1z")
     told = ragstone("labels", "import", "ana.csv", "--run", "last")
-    assert told.code == 2
-    assert "ana.csv: 2 problems" in told.err
+    assert told.refuses("ana.csv: 2 problems")
     assert "line 4, column human, sample q1: 'x' is not a label" in told.err
     assert stored(run_id) == []
     Path("other.csv").write_text("id,label\nq1,1\n")
-    for name, text in (("no.csv", ""), ("head.csv", "id,human\n"), ("gap.csv", "id,human\nq1,\n")):
+    for name, text in (("no.csv", ""), ("gap.csv", "id,human\nq1,\n")):
         Path(name).write_text(text)
     ragstone("runs", "show", "last", "--claim-rows", "claims.csv")
     for words, reason in (
-        (("list", "last", "a.csv"), "has no labels yet"),
-        (("import", "other.csv", "--run", "last"), "map human=human: there is no such column"),
-        (("import", "claims.csv", "--run", "last", "--map", "human=label"), "the judge's verdicts"),
-        (("import", "none.csv", "--run", "last"), "there is no file"),
-        (("import", "no.csv", "--run", "last"), "no.csv has no labels; write yes, no or ?"),
-        (("import", "head.csv", "--run", "last"), "head.csv has no labels; write yes, no or ?"),
-        (("import", "gap.csv", "--run", "last"), "into the column 'human'"),
+        ("list last a.csv", "has no labels yet"),
+        ("import --run last other.csv", "map human=human: there is no such column"),
+        ("import --run last claims.csv --map human=label", "the judge's verdicts"),
+        ("import --run last none.csv", "there is no file"),
+        ("import --run last no.csv", "no.csv has no labels; write yes, no or ?"),
+        ("import --run last gap.csv", "into the column 'human'"),
     ):
-        told = ragstone("labels", *words)
-        assert (told.code, reason in told.err) == (2, True), told.err
+        assert ragstone("labels", *words.split()).refuses(reason)
+
+
+def test_the_plan_shows_what_labels_buy_and_rows(ragstone: Command, drawn: str) -> None:
+    plan = ragstone("labels", "draw", "last", "--n", "6")
+    assert plan.code == 0
+    # 16 claims in 8 rows, half of them supported in every row
+    assert plan.out.startswith(
+        "Labels of 20 rows: a corrected interval of about ±0.22\n"
+        "Labels of 30 rows: a corrected interval of about ±0.22\n"
+        "(if people agree with 80% of the verdicts)\n\n"
+        "3 rows, in the order of labelling:\n"
+    )
+    few = "gates need labels of 20 rows, but this draws 3 of the 8 rows with claims; see --n"
+    assert plan.err == f"Note: {few}\n"
+    assert plan.out.count("2 claims") == plan.out.count("\n  q") == 3
+    assert stored(drawn) == []
+
+
+def test_what_cannot_be_labelled_is_refused(ragstone, drawn: str, monkeypatch) -> None:
+    assert ragstone("labels", "start", "nothing").code == 2
+    assert "choose one of faithfulness" in ragstone("labels", "start", "last", "-m", "hit@5").err
+    assert "is blank" in ragstone("labels", "start", "last", "--annotator", " ").err
+
+    def not_installed(name: str) -> None:
+        raise ModuleNotFoundError(name, name="starlette")
+
+    monkeypatch.setattr("ragstone.cli.commands.labels.load", not_installed)
+    told = ragstone("labels", "start", "last", "--no-open")
+    assert told.refuses("needs starlette, which is not installed: use `ragstone labels draw`")
+    assert stored(drawn) == []
+
+
+def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, drawn: str) -> None:
+    said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
+    head, *lines = Path("claims.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert said.out == f"wrote claims.csv: {len(lines)} claims to label\n"
+    assert "CONTRADICTED" not in "".join(lines)
+    filled = [line.replace(",,", ",no,") for line in lines]
+    Path("claims.csv").write_text("\n".join([head, *filled]), encoding="utf-8")
+    assert ragstone("labels", "import", "claims.csv", "--run", "last").code == 0
+    found = stored(drawn)
+    assert len(found) == len(lines)
+    assert {(each.value, each.blind) for each in found} == {(False, True)}
+    said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
+    assert said.refuses("claims.csv exists, perhaps with labels")
+    assert ",no," in Path("claims.csv").read_text(encoding="utf-8")
+    assert ragstone("labels", "draw", "last", "claims.txt").refuses("use .xlsx, .csv, .jsonl")

@@ -1,13 +1,14 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.cases import each_case
+from tests.cli.conftest import Command
 
+from ragstone.cli.commands.metrics import outcomes
 from ragstone.metrics import GROUPS, catalogue
+from ragstone.types.policy import POLICIES, PRESETS
 
-Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 POLITENESS = str(ROOT / "examples" / "politeness.yaml")
 RECIPROCAL = str(ROOT / "examples" / "reciprocal_rank.py")
@@ -17,10 +18,8 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("width", [40, 80, 110, 200])
-def test_the_list_says_of_each_metric_what_it_is_at_any_width(
-    ragstone: Command, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_list_says_of_each_metric_what_it_is_at_any_width(ragstone, monkeypatch, width) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     said = ragstone("metrics", "--plugin", POLITENESS)
     assert said.code == 0
@@ -29,41 +28,31 @@ def test_the_list_says_of_each_metric_what_it_is_at_any_width(
     for name, info in catalogue().items():
         assert name in said.out
         assert set(info.description.split()) <= set(said.out.split())
+    assert ", ".join(GROUPS) in words(said.out)
+    assert said.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out
 
 
-def test_the_narrow_list_in_full(ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rubric_of_the_config_file_is_listed(ragstone: Command, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    Path("mine.yaml").write_text(
-        "name: brevity\ncriteria: How long?\nlevels: {0: short, 2: long}\n"
-        "higher_is_better: false\n",
-        encoding="utf-8",
-    )
-    said = ragstone("metrics", "--plugin", "mine.yaml").out
+    Path("ragstone.yaml").write_text("plugin: mine.yaml\n", encoding="utf-8")
+    text = "name: brevity\ncriteria: How long?\nlevels: {0: short, 2: long}\n"
+    Path("mine.yaml").write_text(text + "higher_is_better: false\n", encoding="utf-8")
+    said = ragstone("metrics")
+    assert "Settings from ragstone.yaml" in said.err
     assert (
         "brevity what it measures How long? (from mine.yaml) needs response "
         "calls 1 | range 0 to 2 | better lower"
-    ) in words(said)
-
-
-def test_a_metrics_name_alone_prints_its_definition(ragstone: Command) -> None:
-    assert ragstone("metrics", "Faithfulness").out == ragstone("metrics", "faithfulness").out
-    said = ragstone("metrics", "faithfulnes")
-    assert said.code == 2
-    assert "no metric named 'faithfulnes'; did you mean 'faithfulness'?" in said.err
-
-
-def test_run_prints_the_same_list(ragstone: Command) -> None:
-    listed = ragstone("metrics", "--plugin", POLITENESS)
-    assert listed.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out
-    assert "How polite is the response" in listed.out
+    ) in words(said.out)
 
 
 def test_the_list_for_machines(ragstone: Command) -> None:
-    said = json.loads(ragstone("metrics", "--json", "--plugin", POLITENESS).out)
+    Path("loud.py").write_text("print('loud')\n", encoding="utf-8")
+    told = ragstone("metrics", "--json", "--plugin", "loud.py", "--plugin", POLITENESS)
+    assert told.err == "loud\n"
+    said = json.loads(told.out)
     assert [metric["name"] for metric in said] == list(catalogue())
     faithfulness = next(metric for metric in said if metric["name"] == "faithfulness")
     assert faithfulness.items() >= {"calls": 2, "low": 0, "high": 1, "from": "ragstone"}.items()
-    assert said[-1]["from"] == POLITENESS
 
 
 def test_show_prints_the_whole_definition(ragstone: Command) -> None:
@@ -88,32 +77,19 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         assert part in told
 
 
-def test_show_says_what_stands_in(ragstone: Command) -> None:
-    told = words(ragstone("metrics", "hit@3").out)
-    assert "needs ranking (or contexts), relevance" in told
-    assert "asks nothing calls none groups all, all_retrieval" in told
-    assert "k 3 [default: 5] a whole number of at least 1" in told
-
-
-def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
+def test_show_prints_what_a_plugin_says(ragstone: Command) -> None:
     said = ragstone("metrics", "politeness", "--plugin", POLITENESS).out
     assert "How polite is the response to the user?\nLook at its tone only: a wrong" in said
     assert "\n4: friendly\n5: friendly and attentive to the user\n" in said
     assert "range 1 to 5" in words(said)
-    assert "\nparameters\n" not in said
+    said = ragstone("metrics", "--plugin", RECIPROCAL, "reciprocal_rank@3").out
+    assert said.startswith("reciprocal_rank@3\n")
+    assert f"from {RECIPROCAL}" in words(said)
 
 
-def test_show_prints_what_a_python_file_says(ragstone: Command) -> None:
-    said = ragstone("metrics", "--plugin", RECIPROCAL, "reciprocal_rank@3")
-    assert said.out.startswith("reciprocal_rank@3\n")
-    assert f"from {RECIPROCAL}" in words(said.out)
-
-
-@pytest.mark.parametrize("name", catalogue())
+@each_case("name", catalogue())
 @pytest.mark.parametrize("width", [60, 120])
-def test_every_metric_can_be_shown(
-    ragstone: Command, monkeypatch: pytest.MonkeyPatch, name: str, width: int
-) -> None:
+def test_every_metric_can_be_shown(ragstone, monkeypatch, name: str, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     said = ragstone("metrics", name)
     assert said.code == 0
@@ -121,44 +97,59 @@ def test_every_metric_can_be_shown(
     assert "Formula: " in said.out
 
 
-@pytest.mark.parametrize("words", [("--json", "hit@3"), ("hit@3", "--json")])
-def test_a_definition_for_machines(ragstone: Command, words: tuple[str, ...]) -> None:
-    said = json.loads(ragstone("metrics", *words).out)
+@each_case("words", ["--json hit@3", "hit@3 --json"])
+def test_a_definition_for_machines(ragstone: Command, words: str) -> None:
+    said = json.loads(ragstone("metrics", *words.split()).out)
     assert said["name"] == "hit"
     assert said["parameters"]["k"].items() >= {"default": 5, "value": 3, "least": 1}.items()
     assert said["groups"] == ["all", "all_retrieval"]
-    assert said["definition"].startswith("Whether at least one")
 
 
-def test_what_a_plugin_prints_does_not_spoil_json(ragstone: Command) -> None:
-    Path("loud.py").write_text("print('loud')\n", encoding="utf-8")
-    said = ragstone("metrics", "--json", "--plugin", "loud.py")
-    assert json.loads(said.out)
-    assert said.err == "loud\n"
-
-
-def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
-    Path("ragstone.yaml").write_text(f"plugin: {POLITENESS}\n", encoding="utf-8")
-    said = ragstone("metrics", "politeness")
-    assert said.code == 0
-    assert "Settings from ragstone.yaml" in said.err
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("words", "told"),
     [
-        (("faithfullness",), "there is no metric named 'faithfullness'; did you mean"),
-        (("hit@0",), "'hit@0': k: must be at least 1"),
-        (("all_retrieval",), "'all_retrieval' is a group (hit@5, recall@5"),
-        (("--plugin", "nowhere.yaml"), "there is no file nowhere.yaml"),
-        (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
+        ("faithfullness", "there is no metric named 'faithfullness'; did you mean 'faithfulness'"),
+        ("hit@0", "'hit@0': k: must be at least 1"),
+        ("all_retrieval", "'all_retrieval' is a group (hit@5, recall@5"),
+        ("--plugin nowhere.yaml", "there is no file nowhere.yaml"),
+        ("--plugin nowhere.py", "there is no file nowhere.py"),
     ],
 )
-def test_what_cannot_be_shown_is_told(ragstone: Command, words: tuple[str, ...], told: str) -> None:
-    said = ragstone("metrics", *words)
-    assert said.code == 2
-    assert told in said.err
+def test_what_cannot_be_shown_is_told(ragstone: Command, words: str, told: str) -> None:
+    assert ragstone("metrics", *words.split()).refuses(told)
 
 
-def test_groups_are_named_below_the_list(ragstone: Command) -> None:
-    assert ", ".join(GROUPS) in words(ragstone("metrics").out)
+CELLS = {
+    ("strict", "response is empty"): "undefined",
+    ("strict", "contexts are an empty list"): "0.0: every claim is NOT_ENOUGH_INFO",
+    ("strict", "judge refused"): "failed: refusal",
+    ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
+    ("deepeval", "no claims in the response"): "1.0",
+    ("deepeval", "one label unreadable (2)"): "counts as NOT_ENOUGH_INFO, flagged",
+    ("ragaliq", "threshold"): "0.7",
+    ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
+    ("promptfoo-plan", "too few or too many verdicts (2)"): (
+        "mean after truncation, flagged; if none: 0.5, flagged"
+    ),
+}
+
+
+@each_case(("cell", "told"), CELLS.items())
+def test_a_cell_is_made_of_the_policy(cell: tuple[str, str], told: str) -> None:
+    policy, situation = cell
+    assert outcomes(POLICIES[policy])[situation] == told
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_all_of_it_is_readable(ragstone, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = ragstone("metrics", "--policies")
+    assert said.code == 0
+    assert max(map(len, said.out.splitlines())) <= width
+    assert "…" not in said.out
+    told = " ".join(said.out.split())
+    for name in (*POLICIES, *PRESETS):
+        assert name in told
+    for situation in outcomes(POLICIES["strict"]):
+        assert told.count(situation) >= len(POLICIES)
+    assert "--preset deepeval: policy=deepeval, verify=truths, include_reason=true" in told

@@ -54,19 +54,16 @@ INPUTS = {
 }
 """Kind of bad path -> a path, to which a suffix is added."""
 OUTPUTS = {
-    "a folder": "folder",
-    "below a file": "data.jsonl/none",
     "in a locked folder": "locked/new",
     "in a folder that cannot be changed": "fixed/new",
-    "a link to itself": "loop",
-    "below a link to itself": "loop/none",
-    "a long name": "x" * 300,
-    "a long path": "x/" * 3000,
-    "NUL": "a\0b",
     "a full disk": "full",
-    "a socket": "socket",
-    "no text": "",
-    "no UTF-8": "\udcff",
+}
+OUTPUTS |= {
+    kind: INPUTS[kind]
+    for kind in (
+        *("a folder", "below a file", "a link to itself", "below a link to itself", "a long name"),
+        *("a long path", "NUL", "a socket", "no text", "no UTF-8"),
+    )
 }
 USABLE = {"empty", "no text", "no UTF-8"}
 """Kinds of path that some commands can use."""
@@ -79,28 +76,22 @@ run @.xlsx {run}
 run @.parquet {run}
 run @.yaml {run}
 run @ {run}
-run --test-data @.jsonl {run}
 run data.jsonl --config @.yaml {run}
 run data.jsonl --target @.yaml {run}
 run data.jsonl --target @.py {run}
 run data.jsonl --plugin @.py {run}
 run data.jsonl --judge offline --prompt verify_claims=@.md {run}
 rank --qrels @ --ranking ranking
-rank --qrels @.jsonl --ranking ranking
 rank --qrels @.parquet --ranking ranking
 rank --qrels @.tsv --ranking ranking
 rank --qrels qrels --ranking @
-rank --qrels qrels --ranking @.jsonl
 rank --qrels qrels --ranking @.parquet
 rank --qrels qrels --ranking ranking --plugin @.py
 resume last --store @.db
 resume last --store runs.db --plugin @.py
 runs list --store @.db
-runs show last --store @.db
 runs tag last name --store @.db
-runs tag last --remove --store @.db
 runs delete last --yes --store @.db
-runs delete --older-than 1d --yes --store @.db
 runs export last new.json --store @.db
 runs import @.json --store new.db
 runs import @.gz --store new.db
@@ -112,17 +103,12 @@ compare last last --store @.db
 metrics faithfulness --plugin @.py
 collect @.jsonl --target plugin.py:ask -o new.json
 collect data.jsonl --target @.yaml -o new.json
-collect data.jsonl --config @.yaml -o new.json
 validate @.jsonl
 validate @.parquet
-validate @.xlsx
-validate @.csv
 validate @.yaml
 validate data.jsonl --config @.yaml
 validate @.jsonl -o new.csv
-validate @.parquet -o new.csv
 judge test @.jsonl --judge offline
-judge test data.jsonl --judge offline --config @.yaml
 """
 WRITING = """
 run data.jsonl --store @.db -m exact_match --no-export
@@ -137,20 +123,16 @@ run data.jsonl -m exact_match --no-store --no-export --rows @.jsonl
 run data.jsonl -m exact_match --no-store --no-export --markdown @.md
 run data.jsonl -m exact_match --no-store --no-export --junit @.xml
 rank --qrels qrels --ranking ranking -o @.xlsx
-rank --qrels qrels --ranking ranking --html @.html
 rank --qrels qrels --ranking ranking --rows @.csv
 runs list --store runs.db --json @.json
 runs export last @.json --store runs.db
 runs export last @.gz --store runs.db
 runs show last --store runs.db --html @.html
-runs show last --store runs.db --json @.json
 runs rescore last --store runs.db --json @.json
 compare last last --store runs.db --json @.json
-compare last last --store runs.db --markdown @.md
 collect data.jsonl --target plugin.py:ask -o @.json
 validate data.jsonl -o @.csv
 validate data.jsonl -o @.jsonl
-validate data.jsonl -o @.xlsx
 judge test data.jsonl --judge offline --json @.json
 """
 
@@ -216,17 +198,15 @@ def outcomes(
 def faults(kind: str, words: list[str], result: dict[str, object], codes: set[int]) -> list[str]:
     """Return what is wrong with how a command ended."""
     shown = ascii(" ".join(word[:30] for word in words))
+    refused = result["code"] == 2
+    wrong = {
+        f"exit code {result['code']}": result["code"] not in codes,
+        "traceback": "Traceback" in f"{result['err']}{result['out']}",
+        f"left {result['left']}": refused and result["left"],
+        "no message": refused and not str(result["err"]).strip(),
+    }
     end = ascii(str(result["err"])[-200:])
-    found: list[str] = []
-    if result["code"] not in codes:
-        found.append(f"{kind}: {shown}: exit code {result['code']}: {end}")
-    if "Traceback" in str(result["err"]) + str(result["out"]):
-        found.append(f"{kind}: {shown}: traceback: {end}")
-    if result["code"] == 2 and (left := result["left"]):
-        found.append(f"{kind}: {shown}: left {left}")
-    if result["code"] == 2 and not str(result["err"]).strip():
-        found.append(f"{kind}: {shown}: no message")
-    return found
+    return [f"{kind}: {shown}: {what}: {end}" for what, is_so in wrong.items() if is_so]
 
 
 def commands(lines: str, paths: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -250,4 +230,148 @@ def test_a_bad_path_is_refused(fork: Fork, home: Path, part: int) -> None:
     found = []
     for (kind, words), result in zip(some, results, strict=True):
         found += faults(kind, words, result, {0, 2, 3} if kind in USABLE else {2})
+    assert not found, "\n".join(found)
+
+
+# Working folders, `.ragstone`, and paths in a config file, a job summary and promptfoo's file.
+
+FROM_ELSEWHERE = """
+run {home}/data.jsonl -m exact_match --no-store --no-export
+run {home}/data.jsonl -m faithfulness --judge offline --no-store --no-export
+validate {home}/data.jsonl
+validate {home}/data.jsonl -o {home}/new.jsonl
+runs list --store {home}/runs.db
+runs show last --store {home}/runs.db
+runs export last {home}/new.json --store {home}/runs.db
+runs show last --store {home}/runs.db
+runs rescore last --store {home}/runs.db
+rank --qrels {home}/qrels --ranking {home}/ranking
+metrics
+metrics faithfulness
+metrics --policies
+"""
+"""Commands that need nothing in the working folder."""
+NEEDS_A_FOLDER = """
+run
+run {home}/data.jsonl -m exact_match
+run {home}/data.jsonl -m exact_match --no-store
+run data.jsonl -m exact_match --no-store --no-export
+validate data.jsonl
+validate {home}/data.jsonl -o new.jsonl
+collect {home}/data.jsonl --target plugin.py:ask -o {home}/new.json
+runs list
+resume
+view
+runs show last --store {home}/runs.db
+rank --qrels qrels --ranking {home}/ranking
+judge test data.jsonl --judge offline
+"""
+FOLDERS = {
+    ".ragstone is a file": lambda folder: folder.touch(),
+    ".ragstone is locked": lambda folder: folder.mkdir(0),
+    ".ragstone is read-only": lambda folder: folder.mkdir(0o555),
+    ".ragstone is a link to itself": lambda folder: folder.symlink_to(folder),
+    ".ragstone is a dangling link": lambda folder: folder.symlink_to("nowhere/at/all"),
+}
+
+
+def lines_of(text: str, home: Path) -> list[str]:
+    return text.format(home=home).strip().splitlines()
+
+
+def ended(
+    fork: Fork, home: Path, kind: str, folder: Path, fine: set[int], others: set[int]
+) -> list[str]:
+    """Run all commands in a folder; return what is wrong with how they ended."""
+    lines = dict.fromkeys(lines_of(FROM_ELSEWHERE, home), fine)
+    lines |= dict.fromkeys(lines_of(NEEDS_A_FOLDER, home), others)
+    results = outcomes(fork, home, [(line.split(), folder) for line in lines])
+    found = []
+    for (line, codes), result in zip(lines.items(), results, strict=True):
+        found += faults(kind, line.split(), result, codes)
+        if kind == "shut" and "the working folder" not in str(result["err"]):
+            found.append(f"{line}: {result['err']}")
+    return found
+
+
+@pytest.mark.parametrize("kind", ["gone", "shut"])
+def test_a_working_folder_that_is_deleted_or_locked(fork: Fork, home: Path, kind: str) -> None:
+    folder = home / kind
+    if kind == "shut":
+        folder.mkdir()
+    found = ended(fork, home, kind, folder, {0, 2, 3} if kind == "gone" else {2}, {2})
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_folder_of_ragstone_that_cannot_be_used(fork: Fork, home: Path, kind: str) -> None:
+    folder = home / kind
+    folder.mkdir()
+    (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
+    FOLDERS[kind](folder / ".ragstone")
+    found = ended(fork, home, kind, folder, {0}, {0, 2})
+    assert not found, "\n".join(found)
+
+
+KINDS = (
+    *("missing", "a folder", "unreadable", "in a locked folder", "below a file"),
+    *("a link to itself", "a pipe", "a device", "binary", "a long name"),
+)
+VALUES = {
+    "run": ["data: @.jsonl"],
+    "runs list": ["store: @.db"],
+    "metrics": ["plugins: [@.py]"],
+    "run data.jsonl -m exact_match --no-export": [
+        *("store: @.db", "target: @.yaml", "target: '@.py:ask'"),
+    ],
+    "run data.jsonl --no-export -m faithfulness": ["judge: 'local:@'"],
+}
+"""Command -> lines of a config file with a path."""
+
+
+@pytest.mark.parametrize("command", VALUES)
+def test_a_bad_path_in_a_config_file(fork: Fork, home: Path, command: str) -> None:
+    cases: dict[str, tuple[list[str], Path]] = {}
+    for number, line in enumerate(VALUES[command]):
+        suffix = (re.search(r"@(\.[a-z]+)", line) or ["", ""])[1]
+        for kind in KINDS:
+            folder = home / f"{number} {kind} {command}"[:60]
+            folder.mkdir(exist_ok=True)
+            text = line.replace(f"@{suffix}", f"{home}/{INPUTS[kind]}{suffix}")
+            (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
+            (folder / "ragstone.yaml").write_text(text + "\n")
+            cases[f"{line} {kind}"] = command.split(), folder
+    found = []
+    for kind, result in zip(cases, outcomes(fork, home, [*cases.values()]), strict=True):
+        missing = kind == "store: @.db missing" and command != "runs list"
+        found += faults(kind, command.split(), result, {0} if missing else {2})
+    assert not found, "\n".join(found)
+
+
+def test_a_bad_path_of_a_job_summary(fork: Fork, home: Path) -> None:
+    words = ["run", "data.jsonl", "-m", "exact_match", "--no-store", "--no-export"]
+    kinds = {kind: path for kind, path in OUTPUTS.items() if kind not in ("NUL", "no text")}
+    places = [f"{home}/{path}" for path in kinds.values()]
+    environments = [{"GITHUB_ACTIONS": "1", "GITHUB_STEP_SUMMARY": place} for place in places]
+    results = outcomes(fork, home, [(words, home)] * len(kinds), environments)
+    found = []
+    for kind, result in zip(kinds, results, strict=True):
+        found += faults(kind, words, result, {0})
+        said = f"{result['out']}{result['err']}"
+        if kind != "no UTF-8" and "the job summary cannot be written" not in said:
+            found.append(f"{kind}: {result}")
+    assert not found, "\n".join(found)
+
+
+def test_promptfoo_files_are_refused(fork: Fork, home: Path) -> None:
+    texts = ("prompts: @", "tests: @", "tests: [@]", "tests: [{vars: {query: @}}]")
+    cases = []
+    for text in (*texts, "providers: [@]"):
+        for kind in KINDS:
+            config = home / f"{len(cases)}.yaml"
+            config.write_text(text.replace("@", f"file://{home}/{INPUTS[kind]}") + "\n")
+            cases.append((["run", config.name, "--no-store", "--no-export"], home))
+    found = []
+    for (words, _), result in zip(cases, outcomes(fork, home, cases), strict=True):
+        found += faults("file://", words, result, {2})
     assert not found, "\n".join(found)

@@ -4,32 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
+from tests.cli.conftest import Command
 from tests.cli.promptfoo_judge import ALL_BACKED, HALF, MILDLY, Run, Served, configuration
 
 
 def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
-    done = run(config, "--no-store")
+    done = run(configuration(served.url, ALL_BACKED, HALF, threshold=0.8), "--no-store")
     assert done.code == 1
     assert "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
     said = "promptfooconfig.json: 2 samples; RAGAS mode is off: scored as promptfoo 0.121.20 does"
     assert said in done.err
-    assert "0.75" in done.out
-    assert served.models == {"m"}
-
-
-def test_tests_that_reach_their_threshold_are_exit_code_0(run: Run, served: Served) -> None:
     done = run(configuration(served.url, ALL_BACKED, HALF, threshold=0.5), "--no-store")
     assert (done.code, "fail:" in done.err) == (0, False)
-    done = run(None, "--no-store", "--fail-under", "faithfulness=0.9")
-    assert done.code == 1
-
-
-def test_an_unanswered_judge_is_exit_code_3(run: Run, served: Served) -> None:
-    served.status = 400
-    done = run(configuration(served.url, ALL_BACKED), "--no-store", "--no-cache")
-    assert done.code == 3
-    assert "1 of 1 tests failed" in done.err
+    assert run(None, "--no-store", "--fail-under", "faithfulness=0.9").code == 1
 
 
 def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
@@ -37,55 +25,28 @@ def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
     done = run(config, "--no-store")
     assert (done.code, "RAGAS mode is on (policy promptfoo-plan)" in done.err) == (0, True)
     assert "faithfulness:promptfoo-plan,batch_size=5,threshold=1 1.00" in " ".join(done.out.split())
+    done = run(None, "--no-store", "--policy", "promptfoo")
+    assert "RAGAS mode is off" in done.err
 
 
-def test_a_policy_on_the_command_line_turns_ragas_mode_off(run: Run, served: Served) -> None:
-    grading = {"useRagas": True, "strictJson": True, "maxRetries": 2}
-    config = configuration(served.url, ALL_BACKED, threshold=1, grading=grading)
-    done = run(config, "--no-store", "--policy", "promptfoo")
-    assert (done.code, "RAGAS mode is off" in done.err) == (0, True), done.err
-
-
-def test_options_go_before_the_file_and_it_before_ragstone_yaml(
-    run: Run, served: Served, tmp_path: Path
-) -> None:
-    (tmp_path / "ragstone.yaml").write_text(
+def test_options_go_before_the_file_and_it_before_ragstone_yaml(run: Run, served: Served) -> None:
+    Path("ragstone.yaml").write_text(
         "policy: strict\npreset: deepeval\nmetrics: hit\njudge: openai:other\ntimeout: 7\n"
     )
-    config = configuration(served.url, MILDLY)
-    done = run(config, "--no-store", "--no-cache", "--model", "mine", "--json", "-")
+    config = configuration(served.url, MILDLY, HALF)
+    options = ("--no-store", "--limit", "1", "--json", "-")
+    done = run(config, *options, "--no-cache", "--model", "mine", "-v")
     found = json.loads(done.out)
     assert (done.code, list(found["metrics"])) == (0, ["faithfulness:promptfoo"])
     assert found["options"]["timeout"] == 7
+    assert (found["dataset"]["name"], found["dataset"]["rows"]) == ("promptfooconfig.json", 1)
+    assert "Data set promptfooconfig.json (1 row evaluated)" in " ".join(done.err.split())
     assert served.models == {"mine"}
-    done = run(None, "--no-store", "--preset", "promptfoo-plan", "--json", "-")
+    done = run(None, *options, "--preset", "promptfoo-plan")
     assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo-plan,batch_size=5"]
-    done = run(None, "--no-store", "-m", "faithfulness,threshold=0.9", "--json", "-")
-    assert (done.code, list(json.loads(done.out)["metrics"])) == (
-        1,
-        ["faithfulness:promptfoo,threshold=0.9"],
-    )
-
-
-def test_a_spent_budget_leaves_the_run_to_the_same_command(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
-    words = ("--concurrency", "1")
-    done = run(config, *words, "--max-calls", "2")
-    assert done.code == 3
-    assert "the budget of 2 calls (max_calls) is spent" in done.err
-    assert "the same command continues it" in done.err
-    asked = len(served.asked)
-    done = run(None, *words)
-    assert (done.code, "1 of 3 rows are finished" in done.err) == (0, True)
-    assert (asked, len(served.asked)) == (2, 6)
-
-
-def test_reports_name_the_file_and_the_tests_that_were_run(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
-    done = run(config, "--no-store", "--limit", "2", "--json", "-", "-v")
-    told = json.loads(done.out)["dataset"]
-    assert (told["name"], told["rows"]) == ("promptfooconfig.json", 2)
-    assert "Data set promptfooconfig.json (2 rows evaluated)" in " ".join(done.err.split())
+    done = run(None, *options, "-m", "faithfulness,threshold=0.9")
+    assert done.code == 1
+    assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo,threshold=0.9"]
 
 
 def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
@@ -96,34 +57,22 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "said"),
     [
-        (("--judge", "offline"), "supports one model of openai"),
-        (("--judge", "offline", "--dry-run"), "supports one model of openai"),
-        (("--judge", "openai:a,openai:b"), "supports one model of openai"),
-        (
-            ("--verify", "each", "--set", "strict_json=true"),
-            "strict_json, verify: promptfoo's own scoring",
-        ),
-        (("--max-cost", "1"), "the price of openai:m at http:"),
-        (("--map", "query=frage"), "promptfooconfig.json has no columns, so --map cannot be used"),
-        (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
+        ("--judge offline", "supports one model of openai"),
+        ("--judge offline --dry-run", "supports one model of openai"),
+        ("--judge openai:a,openai:b", "supports one model of openai"),
+        ("--verify each --set strict_json=true", "strict_json, verify: promptfoo's own scoring"),
+        ("--max-cost 1", "the price of openai:m at http:"),
+        ("--map query=frage", "promptfooconfig.json has no columns, so --map cannot be used"),
+        ("--sheet x", "promptfooconfig.json has no sheets; remove --sheet x"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
-    run: Run, served: Served, words: tuple[str, ...], said: str
-) -> None:
-    done = run(configuration(served.url, ALL_BACKED), "--no-store", *words)
-    assert (done.code, served.asked) == (2, [])
-    assert said in done.err
-
-
-def test_a_panel_may_judge_where_no_claims_are_asked_about(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, type="context-relevance", threshold=0.9)
-    done = run(config, "--judge", "openai:a,openai:b", "--dry-run")
-    assert (done.code, served.asked) == (0, [])
-    assert "context-relevance is scored by ragstone's context_relevance, not by" in done.err
+def test_what_does_not_go_together_is_refused(run, served: Served, words: str, said: str) -> None:
+    done = run(configuration(served.url, ALL_BACKED), "--no-store", *words.split())
+    assert done.refuses(said)
+    assert served.asked == []
 
 
 PLAN = """
@@ -137,80 +86,33 @@ tests:
         grading:
           useRagas: true
 """
-EXAMPLE = Path(__file__).parents[2] / "examples" / "ragas-faithfulness.yaml"
 
 
-def test_the_basic_usage_of_the_plan_runs_as_written(ragstone, tmp_path: Path) -> None:
-    (tmp_path / "basic.yaml").write_text(PLAN, encoding="utf-8")
+def test_the_basic_usage_of_the_plan_runs_as_written(ragstone: Command) -> None:
+    Path("basic.yaml").write_text(PLAN, encoding="utf-8")
     done = ragstone("run", "basic.yaml", "--no-store", "--no-export", "-v")
     assert done.code == 0, done.err
     assert "basic.yaml: 1 sample; RAGAS mode is on (policy promptfoo-plan)" in done.err
     assert "passed by 1 of 1" in " ".join(done.out.split())
-
-
-def test_the_shipped_example_needs_no_key(ragstone) -> None:
-    done = ragstone("run", str(EXAMPLE), "--no-store", "--no-export")
-    assert done.code == 1
-    assert "RAGAS mode is on" in done.err
-    assert "1 of 2 tests failed: 2 (" in done.err
-
-
-def test_a_configuration_can_be_validated(ragstone, tmp_path: Path) -> None:
-    (tmp_path / "basic.yaml").write_text(PLAN, encoding="utf-8")
     done = ragstone("validate", "basic.yaml")
     assert (done.code, "basic.yaml: 1 row" in done.out) == (0, True), done
-    (tmp_path / "basic.yaml").write_text(PLAN.replace("useRagas:", "useRaga:"), encoding="utf-8")
-    done = ragstone("validate", "basic.yaml")
-    assert (done.code, "useRaga: is not supported" in done.err) == (2, True)
+    Path("basic.yaml").write_text(PLAN.replace("useRagas:", "useRaga:"), encoding="utf-8")
+    assert ragstone("validate", "basic.yaml").refuses("useRaga: is not supported")
 
 
-def test_a_failed_test_is_a_note_of_its_row_also_in_the_store(
-    run: Run, served: Served, ragstone, tmp_path: Path
-) -> None:
-    run(configuration(served.url, ALL_BACKED, HALF, threshold=0.8))
-    ragstone("runs", "show", "last", "--rows", "rows.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    note = "its test fails: faithfulness:promptfoo,threshold=0.8"
-    assert [row["notes"] for row in rows] == [[], [note]]
-
-
-def test_a_test_without_a_score_fails_in_junit_too(
-    run: Run, served: Served, tmp_path: Path
-) -> None:
-    config = configuration(served.url, ALL_BACKED, threshold=0.8)
-    config["tests"].append({**config["tests"][0], "providerOutput": ""})  # type: ignore[attr-defined, index]
-    done = run(config, "--no-store", "--preset", "ragas", "--junit", "tests.xml")
-    assert "1 of 2 tests failed" in done.err
-    junit = (tmp_path / "tests.xml").read_text(encoding="utf-8")
-    assert 'tests="2" failures="1" errors="0" skipped="0"' in junit
-    assert "the test needs a score, but the response is empty" in junit
-
-
-@pytest.mark.parametrize(
-    ("assertion", "message"),
-    [
-        ({"value": "x"}, "test 1: assert: type: is missing"),
-    ],
-)
-def test_an_assertion_without_type_is_explained(run, served, assertion, message) -> None:
-    config = configuration(served.url, HALF)
-    config["tests"][0]["assert"] = [assertion]  # type: ignore[index]
-    done = run(config)
-    assert (done.code, message in done.err) == (2, True), done.err
-
-
-def test_reports_show_the_tests_that_failed(run: Run, served: Served, tmp_path: Path) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
-    files = {name: tmp_path / f"t.{name}" for name in ("json", "markdown", "html")}
-    words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
-    done = run(config, "--no-store", *words)
-    line = "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)"
+def test_reports_show_the_tests_that_failed(run: Run, served: Served) -> None:
+    config = configuration(served.url, ALL_BACKED, HALF, "", threshold=0.8)
+    words = "--no-store --json t.json --markdown t.md --html t.html --junit t.xml".split()
+    done = run(config, *words)
+    metric = "faithfulness:promptfoo,threshold=0.8"
+    line = f"2 of 3 tests failed: 2 ({metric}), 3 ({metric})"
     assert line in done.err
-    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
-    assert json.loads(texts["json"])["failed_tests"] == line
-    assert texts["markdown"].startswith("## ✗ 1 of 2 tests failed: 1 of 2 answers")
-    assert f"**{line}**" in texts["markdown"]
-    assert f'<p class="status bad">✗ {line}</p>' in texts["html"]
+    assert json.loads(Path("t.json").read_text(encoding="utf-8"))["failed_tests"] == line
+    markdown = Path("t.md").read_text(encoding="utf-8")
+    assert markdown.startswith("## ✗ 2 of 3 tests failed: ")
+    assert f"**{line}**" in markdown
+    assert f'<p class="status bad">✗ {line}</p>' in Path("t.html").read_text(encoding="utf-8")
+    assert 'tests="3" failures="2"' in Path("t.xml").read_text(encoding="utf-8")
 
 
 def test_both_modes_score_the_same_responses(run: Run, served: Served) -> None:
@@ -223,3 +125,9 @@ def test_both_modes_score_the_same_responses(run: Run, served: Served) -> None:
         "faithfulness:promptfoo,threshold=0.6": 0.5,
         "faithfulness:promptfoo-plan,batch_size=5,threshold=0.6": pytest.approx(5 / 6),
     }
+
+
+def test_an_assertion_without_type_is_explained(run: Run, served: Served) -> None:
+    config = configuration(served.url, HALF)
+    config["tests"][0]["assert"] = [{"value": "x"}]  # type: ignore[index]
+    assert run(config).refuses("test 1: assert: type: is missing")

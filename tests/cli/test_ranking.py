@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.cases import each_case
 from tests.cli.conftest import Command
 
 QRELS = "q1 0 a 1\nq2 0 c 2\nq3 0 d 1\n"
@@ -18,16 +19,18 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", [("run",), ("rank",), ()])
-def test_a_ranking_is_evaluated_and_printed(
-    command: tuple[str, ...], files: Path, ragstone: Command
-) -> None:
-    said = ragstone(*command, "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr", "-k", "5")
-    assert said.code == 0
+RANK = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr")
+
+
+@each_case("command", [("run",), ("rank",), ()])
+def test_a_ranking_is_evaluated_and_printed(command: tuple[str, ...], files, ragstone) -> None:
+    said = ragstone(*command, *RANK[1:], "-k", "5", "--fail-under", "mrr=60%")
+    assert said.code == 1
+    assert "Gate FAILED: mrr@5" in said.out
     assert re.search(r"mrr@5 +0\.5000", said.out)
-    assert "queries judged in qrels: 3; ranked: 2; both: 2" in said.out
     assert "Worst by mrr@5\nq3 0.00\nq1 0.50\n" in said.out
     assert not (files / ".ragstone").exists()
+    assert ragstone(*RANK, "--fail-under", "mrr=0.5").code == 0
 
 
 def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command) -> None:
@@ -37,103 +40,66 @@ def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command
     found = json.loads(said.out)
     moved = found["comparison"]["metrics"]["mrr@5"]
     assert (moved["n"], moved["wins"], moved["ties"]) == (3, 2, 1)
-    assert moved["difference"] == pytest.approx(0.5)
     assert found["a"]["metrics"]["mrr@5"]["mean"] == 0.5
-    cells = found["systems"]["metrics"]["mrr@5"]["systems"]
-    assert [cell["mean"] for cell in cells] == [0.5, 1.0]
     assert "Too few to tell: mrr@5 0.500 → 1.000, +0.500; of 3 questions, 2 better" in said.err
-    assert "1 of 3 queries are missing from a.run and count as 0; --missing skip" in said.err
     said = ragstone("rank", "--qrels", "qrels", *both, "-m", "mrr", "--missing", "skip")
     assert "1 of 3 queries are missing from a.run and are left out" in said.out
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_each_querys_values_are_written(ending: str, files: Path, ragstone: Command) -> None:
-    name = f"rows.{ending}"
-    said = ragstone(
-        *("rank", "--qrels", "qrels", "--ranking", "a.run", "--missing", "skip"),
-        *("-m", "mrr", "hit", "--k", "1,5", "--rows", name),
-    )
+def test_each_querys_values_are_written(files: Path, ragstone: Command) -> None:
+    said = ragstone(*RANK, "hit", "--missing", "skip", "--k", "1,5", "--rows", "rows.parquet")
     assert said.code == 0
-    assert f"wrote {name}" in said.out
-    if ending == "jsonl":
-        rows = [json.loads(line) for line in (files / name).read_text().splitlines()]
-        values = [row["scores"]["mrr@5"]["value"] for row in rows]
-        assert rows[2]["scores"]["hit@1"]["state"] == "undefined"
-    else:
-        read = pl.read_csv if ending == "csv" else pl.read_parquet
-        frame = read(files / name)
-        assert frame.columns[:3] == ["id", "query", "scores.mrr@1.value"]
-        values = frame["scores.mrr@5.value"].to_list()
-    assert values == [0.5, 1.0, None]
-
-
-def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
-    asked = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr")
-    assert ragstone(*asked, "--fail-under", "mrr=0.5").code == 0
-    said = ragstone(*asked, "--fail-under", "mrr=60%")
-    assert said.code == 1
-    assert "Gate FAILED: mrr@5" in said.out
+    frame = pl.read_parquet(files / "rows.parquet")
+    assert frame.columns[:3] == ["id", "query", "scores.mrr@1.value"]
+    assert frame["scores.mrr@5.value"].to_list() == [0.5, 1.0, None]
 
 
 def test_documents_with_their_querys_id_may_be_ignored(files: Path, ragstone: Command) -> None:
     (files / "a.run").write_text(A.replace("q1 Q0 b", "q1 Q0 q1"))
-    said = ragstone(*RANK)
-    assert re.search(r"mrr@5 +0\.5000", said.out)
-    assert "own id: 1; --ignore-identical-ids leaves them out" in said.out
+    assert "own id: 1; --ignore-identical-ids leaves them out" in ragstone(*RANK).out
     said = ragstone("run", *RANK[1:], "--ignore-identical-ids")
     assert re.search(r"mrr@5 +0\.6667", said.out)
     assert "own id: 1; left out" in said.out
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "told"),
     [
-        (("--ranking", "none"), "there is no file none"),
-        (("--ranking", "a.run", "-m", "faithfulness"), "faithfulness needs"),
-        (("--ranking", "a.run", "--rows", "rows.xlsx"), "does not write .xlsx; use .jsonl"),
-        (("--ranking", "a.run", "--json", "a.run"), "is an input file, so it cannot be written"),
-        (
-            ("--ranking", "a.run", "--map", "grade=x"),
-            "map grade=x has no effect: neither qrels nor",
-        ),
-        (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
-        (("--ranking", "a.run", "--k", "0"), "whole number of at least 1"),
-        (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not in this run"),
-        ((), "Missing option '--ranking'"),
+        ("--ranking none", "there is no file none"),
+        ("-m faithfulness", "faithfulness needs"),
+        ("--rows rows.xlsx", "does not write .xlsx; use .jsonl"),
+        ("--json a.run", "is an input file, so it cannot be written"),
+        ("--map grade=x", "map grade=x has no effect: neither qrels nor"),
+        ("--fail-under ndcg=1", "is not in this run"),
+        ("--ranking b.run --junit x.xml", "--junit applies to one ranking"),
+        ("--html -", "--html: this format needs a file"),
+        ("--fail-on-regression", "there is nothing to compare with"),
+        ("--min-paired 2", "must be from 0% to 100%"),
+        ("--min-effect abc", "--min-effect: 'abc' is not a number; use 0.8 or 80%"),
+        ("-o x.csv", "does not end in .xlsx"),
+        ("--rows x.html", "x.html"),
+        ("--baseline last", "`ragstone rank --store` creates one"),
+        ("--store --baseline none", "there is no run named 'none'"),
+        ("--store s.db --json s.db", "s.db is an input file, so it cannot be written"),
+        ("--json x --markdown x", "x would be written twice"),
+        ("--qrels beir --json beir/qrels/test.tsv", "is in beir, an input folder"),
     ],
 )
-def test_what_cannot_be_done_is_exit_2(
-    arguments: tuple[str, ...], told: str, files: Path, ragstone: Command
-) -> None:
-    said = ragstone("rank", "--qrels", "qrels", *arguments)
-    assert said.code == 2
-    assert told in said.err
-
-
-def test_a_damaged_file_is_told_with_its_line(files: Path, ragstone: Command) -> None:
-    (files / "a.run").write_text(A + "q1 Q0 a 3 0.5 x\n")
-    said = ragstone("rank", "--qrels", "qrels", "--ranking", "a.run")
-    assert said.code == 2
-    assert "a.run: 1 problem" in said.err
-    assert "line 4: document a of query q1 is already at line 2" in said.err
-
-
-RANK = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr")
+def test_what_cannot_be_done_is_told_before_the_work(arguments: str, told, files, ragstone) -> None:
+    (files / "beir" / "qrels").mkdir(parents=True, exist_ok=True)
+    assert ragstone(*RANK, *arguments.split()).refuses(told)
 
 
 def test_several_rankings_are_compared_with_the_first(files: Path, ragstone: Command) -> None:
-    (files / "c.run").write_text(B + "q1 Q0 z 1 3 x\n")
-    more = ("--ranking", "b.run", "--ranking", "c.run")
-    said = ragstone(*RANK, *more, "--json", "all.json")
+    (files / "v2").mkdir()
+    (files / "v2" / "a.run").write_text(B + "q1 Q0 z 1 3 x\n")
+    more = ("--ranking", "b.run", "--ranking", "v2/a.run")
+    said = ragstone(*RANK, *more, "--json", "all.json", "-v")
     assert said.code == 0
-    assert re.search(r"a +a.run +0.500\nb +b.run +1.000\*\nc +c.run +0.833\n", said.out)
-    assert ragstone(*RANK, *more, "-v").out.count("Differences") == 2
+    assert re.search(r"a +a.run +0.500\nb +b.run +1.000\*\nc +v2/a.run +0.833\n", said.out)
+    assert said.out.count("Differences") == 2
     found = json.loads((files / "all.json").read_text())
-    assert found["b"]["dataset"]["name"] == "b.run"
     (third,) = found["more"]
-    assert third["b"]["dataset"]["name"] == "c.run"
-    assert third["comparison"]["a"] == found["a"]["run_id"]
     assert third["comparison"]["metrics"]["mrr@5"]["difference"] == pytest.approx(1 / 3)
 
 
@@ -146,7 +112,6 @@ def test_every_file_of_several_rankings_is_written(files: Path, ragstone: Comman
         assert (files / name).exists()
     first = json.loads((files / "x.jsonl").read_text().splitlines()[0])
     assert (first["id"], first["scores.mrr@5.b.run"]) == ("q1", 1.0)
-    assert first["differences.mrr@5.b.run"] == 0.5
     assert ragstone(*RANK, "--latex", "one.tex").code == 0
     assert "a & a.run & 0.500" in (files / "one.tex").read_text()
 
@@ -158,65 +123,27 @@ def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) ->
     assert re.search(r"stored as run \S+ in \.ragstone/ragstone\.db", said.out)
     listed = ragstone("runs").out
     assert "a.run: For 1 of 3 queries no relevant document is in the top 5" in listed
-    assert "3 rows" in listed
     (told,) = json.loads(ragstone("runs", "--json", "-").out)
     assert (told["rows"], told["finished"], told["transcript"]) == (3, True, False)
     assert "mrr@5  0.50" in ragstone("runs", "show", "last").out
-    assert ragstone("runs", "delete", "last", "--yes").code == 0
 
 
-@pytest.mark.parametrize("how", ["option", "environment", "file"])
-def test_where_runs_are_stored_is_said_as_for_other_runs(
-    how: str, files: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if how == "environment":
-        monkeypatch.setenv("RAGSTONE_STORE", "mine.db")
-    elif how == "file":
-        (files / "ragstone.yaml").write_text("store: mine.db\n")
-    assert ragstone(*RANK, "--store", *(["mine.db"] if how == "option" else [])).code == 0
-    assert (files / "mine.db").exists()
-    assert not (files / ".ragstone").exists()
-    (files / "mine.db").unlink()
-    assert ragstone(*RANK).code == 0
-    assert not (files / "mine.db").exists()
-
-
-def test_stored_runs_are_compared_with_each_other_and_with_files(
-    files: Path, ragstone: Command
-) -> None:
+def test_stored_runs_are_compared_with_each_other_and_with_files(files, ragstone) -> None:
     ragstone(*RANK, "--store")
     ragstone("runs", "tag", "last", "base")
     better = ("rank", "--qrels", "qrels", "--ranking", "b.run", "-m", "mrr")
     said = ragstone(*better, "--baseline", "base", "--json", "now.json")
     assert said.code == 0
-    assert "stored as" not in said.out
     now = json.loads((files / "now.json").read_text())["comparison"]
     ragstone(*better, "--store", "--missing", "skip")
     assert ragstone("compare", "base", "last", "--json", "kept.json").code == 0
     kept = json.loads((files / "kept.json").read_text())
     assert now["metrics"] == kept["metrics"]
-    assert now["samples"] == kept["samples"]
-    assert {"about": "data", "name": "queries not ranked", "a": "zero", "b": "skip"} in kept[
-        "changes"
-    ]
+    change = {"about": "data", "name": "queries not ranked", "a": "zero", "b": "skip"}
+    assert change in kept["changes"]
+    assert ragstone("compare", "base", "last", "--cluster", "lang").refuses("have no tags")
     worse = ragstone("compare", "last", "base", "--fail-on-regression", "--min-paired", "0")
     assert "no regression" in worse.out
-
-
-def test_rankings_of_one_name_are_called_by_their_paths(files: Path, ragstone: Command) -> None:
-    (files / "v2").mkdir()
-    (files / "v2" / "a.run").write_text((files / "a.run").read_text())
-    said = ragstone(*RANK, "--ranking", "v2/a.run")
-    assert said.code == 0
-    assert re.search(r"b +v2/a.run +0.500\n", said.out)
-
-
-def test_a_ranking_of_which_no_query_is_judged_is_refused(files: Path, ragstone: Command) -> None:
-    ranking = (files / "a.run").read_text()
-    (files / "a.run").write_text(ranking.replace("q", "Q"))
-    said = ragstone(*RANK)
-    assert said.code == 2
-    assert "none of its queries is judged in qrels: its ids look like Q1" in said.err
 
 
 def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Command) -> None:
@@ -231,150 +158,62 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     assert said.code == 1
     assert "REGRESSION: mrr@5 -1.0000" in said.out
     said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2", "--json", "none.json")
+    assert said.refuses("--min-effect 2 accepts every drop")
     assert not (files / "none.json").exists()
-    assert (said.code, "--min-effect 2 accepts every drop" in said.err) == (2, True)
     (files / "qrels").write_text("q1 0 a 1\n")
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
     said = ragstone(*asked, "--fail-on-regression")
-    assert said.code == 3
-    assert "have a partner in B" in said.err
-
-
-def test_judgments_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
-    ragstone(*RANK, "--store")
-    same = ragstone(*RANK, "--baseline", "last")
-    assert "changed" not in same.out
-    (files / "qrels").write_text(QRELS.replace("a 1", "a 2"))
-    said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
-    assert "The judgments changed, so differences may come from the judgments" in said.out
-    (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
-    assert (change["about"], change["name"]) == ("data", "judgments (hash)")
+    assert (said.code, "have a partner in B" in said.err) == (3, True)
 
 
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
-    asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.csv", "--html", "a.html")
+    asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.txt", "--html", "a.html")
     said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
     assert said.code == 0
     for name in (*asked[1::2], "a.xlsx"):
         assert f"wrote {name}" in said.out
         assert (files / name).exists()
-    assert "    mrr@5 0.5000" in said.out
     again = [word.replace("a.", "again.") for word in asked]
     assert ragstone("runs", "show", "last", *again, "-o", "again.xlsx").code == 0
-    for ending in ("md", "xml", "csv", "html"):
+    for ending in ("md", "xml", "txt", "html"):
         assert (files / f"a.{ending}").read_text() == (files / f"again.{ending}").read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--ranking", "b.run", "--junit", "x.xml"), "--junit applies to one ranking"),
-        (("--html", "-"), "--html: this format needs a file"),
-        (("--fail-on-regression",), "there is nothing to compare with"),
-        (("--min-paired", "2"), "must be from 0% to 100%"),
-        (("--min-paired", "abc"), "--min-paired: 'abc' is not a number; use 0.8 or 80%"),
-        (("--min-effect", "abc"), "--min-effect: 'abc' is not a number; use 0.8 or 80%"),
-        (("-o", "x.csv"), "does not end in .xlsx"),
-        (("--baseline", "last"), "`ragstone rank --store` creates one"),
-        (("--store", "--baseline", "none"), "there is no run named 'none'"),
-        (("--store", "s.db", "--json", "s.db"), "s.db is an input file, so it cannot be written"),
-        (("--json", "x", "--markdown", "x"), "x would be written twice"),
-        (("--qrels", "beir", "--json", "beir/qrels/test.tsv"), "is in beir, an input folder"),
-        (("--qrels", "beir", "-o", "beir/x.xlsx"), "is in beir, an input folder"),
-    ],
-)
-def test_what_cannot_be_kept_or_written_is_told_before_the_work(
-    arguments: tuple[str, ...], told: str, files: Path, ragstone: Command
-) -> None:
-    (files / "a.run").write_text("this is not read")
-    (files / "beir" / "qrels").mkdir(parents=True)
-    said = ragstone(*RANK, *arguments)
-    assert said.code == 2
-    assert told in said.err
-
-
-def test_the_queries_of_rankings_have_no_tags_to_be_taken_together_by(
-    files: Path, ragstone: Command
-) -> None:
-    ragstone(*RANK, "--store")
-    ragstone("runs", "tag", "last", "base")
-    ragstone(*RANK, "--store")
-    said = ragstone("compare", "base", "last", "--cluster", "lang")
-    assert said.code == 2
-    assert "have no tags" in said.err
-
-
-@pytest.mark.parametrize("name", ["x.txt", "x.html"])
-def test_the_same_files_are_taken_now_and_later(name: str, files: Path, ragstone: Command) -> None:
-    now = ragstone(*RANK, "--store", "--rows", name)
-    ragstone(*RANK, "--store")
-    later = ragstone("runs", "show", "last", "--rows", f"later-{name}")
-    assert now.code == later.code == (2 if name == "x.html" else 0)
-    if now.code == 0:
-        assert (files / name).read_text() == (files / f"later-{name}").read_text()
-
-
-def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(
-    files: Path, ragstone: Command
-) -> None:
+def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(files, ragstone) -> None:
     ragstone(*RANK, "--store")
     for again in (("runs", "rescore", "last"), ("resume", "last", "--retry-failed")):
-        said = ragstone(*again)
-        assert said.code == 2
-        assert "scores of a ranking file" in said.err
+        assert ragstone(*again).refuses("scores of a ranking file")
 
 
-def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(
-    files: Path, ragstone: Command
-) -> None:
-    (files / "picky.py").write_text(
-        "from ragstone import RankingMetric, register\n"
-        "@register('picky')\n"
-        "class Picky(RankingMetric):\n"
-        "    '''Whether the first document is a.'''\n"
-        "    def value(self, retrieved_ids, relevance):\n"
-        "        return float(retrieved_ids[0] == 'a')\n"
-    )
-    asked = ("--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
-    said = ragstone(*RANK[:5], *asked)
+PICKY = """
+from ragstone import RankingMetric, register
+
+@register("picky")
+class Picky(RankingMetric):
+    "Whether the first document is a."
+
+    def value(self, retrieved_ids, relevance):
+        return float(retrieved_ids[0] == "a")
+"""
+
+
+def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(files, ragstone) -> None:
+    (files / "picky.py").write_text(PICKY)
+    asked = (*RANK[:5], "--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
+    said = ragstone(*asked)
     assert said.code == 3
     assert "1 of 3 scores of picky failed, more than 10%" in said.err
-    assert re.search(r"picky: failed: error in the metric \(1, first q3: the\s+metric", said.err)
     told = json.loads(said.out)["metrics"]
     assert told["picky"]["causes"] == {"metric_error": 1}
-    assert told["mrr@5"]["failed"] == 0
-    assert ragstone(*RANK[:5], *asked, "--max-failure-rate", "50%").code == 0
-    assert (
-        ragstone(*RANK[:5], *asked, "--max-failure-rate", "1", "--min-coverage", "picky=90%").code
-        == 1
-    )
+    assert ragstone(*asked, "--max-failure-rate", "50%").code == 0
+    share = ("--max-failure-rate", "1", "--min-coverage", "picky=90%")
+    assert ragstone(*asked, *share).code == 1
 
 
-def test_in_github_actions_the_job_is_told(
-    files: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_github_actions_the_job_is_told(files: Path, ragstone: Command, monkeypatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
     said = ragstone(*RANK, "--fail-under", "mrr=0.9")
     assert said.code == 1
-    assert "::stop-commands::" in said.out
     assert "::error" in said.out
     assert "mrr@5" in (files / "summary.md").read_text()
-
-
-@pytest.mark.parametrize("end", ["\v", "\f", "\u2028", "\u2029", "\x85", "\x1c", ""])
-@pytest.mark.parametrize("file", ["run.txt", "qrels.txt"])
-def test_lines_that_do_not_end_with_line_feeds_are_refused(
-    end: str, file: str, ragstone: Command, tmp_path: Path
-) -> None:
-    lines = {
-        "run.txt": ["q1 Q0 d2 1 2.0 x", "q1 Q0 d1 2 1.0 x", "q2 Q0 d1 1 1.0 x"],
-        "qrels.txt": ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d1 1"],
-    }
-    for name, each in lines.items():
-        first, *rest = each
-        joined = first + (end if name == file else "\n") + "\n".join(rest)
-        (tmp_path / name).write_text(joined, encoding="utf-8")
-    said = ragstone("rank", "--qrels", "qrels.txt", "--ranking", "run.txt", "-m", "mrr")
-    assert said.code == 2
-    assert f"{file}: " in said.err

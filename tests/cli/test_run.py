@@ -3,27 +3,24 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import openpyxl
 import pytest
-import xlsxwriter
 from rich.console import Console
 from tests.cases import each_case
-from tests.cli.collected import FAILING, target
+from tests.cli.collected import FAILING, json_lines, target
+from tests.cli.conftest import Command
 
 from ragstone._internal.rate_limit import RetryLog
 from ragstone.cli.output import RowProgress, print_estimate, progress
-from ragstone.datasets import load
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-
-Command = Callable[..., object]
 
 ANSWERS = [
     {
@@ -43,17 +40,8 @@ ANSWERS = [
 
 @pytest.fixture
 def answers(tmp_path: Path) -> str:
-    path = tmp_path / "answers.jsonl"
-    path.write_text("\n".join(map(json.dumps, ANSWERS)), encoding="utf-8")
-    return str(path)
-
-
-def workbook(path: Path, rows: list[list[object]]) -> str:
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet()
-        for number, row in enumerate(rows):
-            sheet.write_row(number, 0, row)
-    return str(path)
+    json_lines(tmp_path / "answers.jsonl", ANSWERS)
+    return str(tmp_path / "answers.jsonl")
 
 
 def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
@@ -63,62 +51,32 @@ def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
     assert summary["target"] is None
     assert summary["metrics"]["hit@5"]["mean"] == 0.5
     assert summary["metrics"]["faithfulness"]["mean"] == 0.5
-    assert summary["not_run"].keys() == {"response_relevancy", "context_precision"}
-    assert "compares words" in summary["judge_note"]
 
 
 @each_case("typed", [(), ("run",), ("-v",)])
-def test_without_data_the_command_explains_itself_and_calls_nothing(
-    ragstone: Command, typed: tuple[str, ...]
-) -> None:
+def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, typed) -> None:
     said = ragstone(*typed)
-    assert (said.code, said.out, said.err.count("\n") <= 15) == (2, "", True)
+    assert (said.out, said.err.count("\n") <= 15) == ("", True)
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
-        assert words in said.err
+        assert said.refuses(words)
+    assert ragstone("help", "ranking").refuses("No such command 'ranking'")
+    assert "[default: 5]" in ragstone("help", "run").out
 
 
-def test_help_of_an_unknown_command_is_2(ragstone: Command) -> None:
-    assert "Evaluate rankings for many queries" in ragstone("help", "rank").out
-    said = ragstone("help", "ranking")
-    assert said.code == 2
-    assert "No such command 'ranking'" in said.err
-
-
-def test_metric_names_may_have_any_case(ragstone: Command, answers: str) -> None:
-    gate = ("--fail-under", "Hit=0.5")
-    said = ragstone(answers, "-m", "HIT@5", "Faithfulness", *gate, "--json", "-", "--no-export")
+def test_metric_names_may_have_any_case_and_be_joined_by_commas(ragstone, answers) -> None:
+    metrics = ("-m", "HIT@5,precision@2,denominator=retrieved", "Faithfulness")
+    said = ragstone(answers, *metrics, "--fail-under", "Hit=0.5", "--json", "-", "--no-export")
     summary = json.loads(said.out)
-    assert list(summary["metrics"]) == ["hit@5", "faithfulness"]
-    assert summary["gates"][0]["metric"] == "hit@5"
-    assert summary["options"]["metrics"] == ["hit@5", "faithfulness"]
+    names = ["hit@5", "precision@2,denominator=retrieved", "faithfulness"]
+    assert list(summary["metrics"]) == summary["options"]["metrics"] == names
 
 
-def test_a_metric_that_is_almost_named_after_m_is_suggested(
-    ragstone: Command, answers: str
-) -> None:
-    said = ragstone("-m", "hit", "response-relevancy", answers)
-    assert said.code == 2
-    assert "no metric named 'response-relevancy'; did you mean 'response_relevancy'?" in said.err
-
-
-def test_without_relevance_the_column_to_fill_is_named(ragstone: Command, tmp_path: Path) -> None:
-    data = tmp_path / "bare.jsonl"
-    data.write_text(json.dumps(ANSWERS[0] | {"relevance": None}), encoding="utf-8")
-    said = ragstone(str(data), "-m", "hit", "recall")
-    assert said.err.endswith(
-        "\nError: cannot run hit@5, recall@5: no row has relevance (column point_ids)\n"
-    )
-    assert said.code == 2
-
-
-def test_a_misspelt_column_is_reported_with_the_metrics_that_it_stops(
-    ragstone: Command, tmp_path: Path
-) -> None:
-    data = tmp_path / "misspelt.jsonl"
-    data.write_text(
-        json.dumps(ANSWERS[0] | {"relevance": None, "point_idz": "1,2"}), encoding="utf-8"
-    )
-    said = ragstone(str(data), "-m", "all", "--no-export", "-v")
+def test_the_column_that_metrics_need_is_named(ragstone: Command) -> None:
+    bare = ANSWERS[0] | {"relevance": None}
+    said = ragstone(json_lines("bare.jsonl", [bare]), "-m", "hit", "recall")
+    assert said.refuses("cannot run hit@5, recall@5: no row has relevance (column point_ids)\n")
+    misspelt = json_lines("misspelt.jsonl", [bare | {"point_idz": "1,2"}])
+    said = ragstone(misspelt, "-m", "all", "--no-export", "-v")
     assert said.code == 0
     assert "  column 'point_idz' is not used; did you mean relevance? Use map" in said.err
     line = (
@@ -133,7 +91,6 @@ def test_a_live_target_is_evaluated(ragstone: Command, demo_url: str, tmp_path: 
     assert said.code == 0, said.err
     summary = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert summary["target_health"]["asked"] == {"search": 5, "chat": 5}
-    assert summary["target_health"]["error_rate"] == 0
     assert {name.split("_k5")[0] for name in names(tmp_path)} == {
         "retrieval_combined",
         "generation_combined",
@@ -144,9 +101,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "results").glob("*.xlsx"))
 
 
-def test_one_metric_is_one_workbook_by_its_name(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
+def test_one_metric_is_one_workbook_by_its_name(ragstone, answers: str, tmp_path: Path) -> None:
     assert ragstone("run", answers, "-m", "hit", "-k", "3").code == 0
     (name,) = names(tmp_path)
     assert name.startswith("Hit@K_k3_")
@@ -159,19 +114,10 @@ def test_a_named_workbook_is_one_file(ragstone: Command, answers: str, tmp_path:
     assert sheets == ["Questions", "Summary", "Claims"]
 
 
-def test_without_metrics_there_is_one_workbook(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
-    assert ragstone("run", answers).code == 0
-    (name,) = names(tmp_path)
-    assert name.startswith("evaluation_k5_")
-
-
 def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
     said = ragstone("run", answers, "-m", "faithfulness", "--rows", "-", "--no-export")
     first, second = map(json.loads, said.out.splitlines())
     score = first["scores"]["faithfulness"]
-    assert score["state"] == "scored"
     assert score["value"] == 0.0
     (claim,) = score["claims"]
     assert claim["label"] == "NOT_ENOUGH_INFO"
@@ -180,239 +126,115 @@ def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
     assert second["scores"]["faithfulness"]["value"] == 1.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gates", "code"),
     [
-        (["--fail-under", "faithfulness=0.5"], 0),
-        (["--fail-under", "faithfulness=51%"], 1),
-        (["--fail-over", "faithfulness=0.4"], 2),
-        (["--fail-under", "hit=0.5", "--fail-under", "hit@5=0.6"], 1),
-        (["--fail-under", "mrr=0.1"], 2),
-        (["--fail-under", "faithfulness"], 2),
-        (["--fail-under", "faithfulness=high"], 2),
+        ("--fail-under faithfulness=0.5", 0),
+        ("--fail-under faithfulness=51%", 1),
+        ("--fail-over faithfulness=0.4", 2),
+        ("--fail-under hit=0.5 --fail-under hit@5=0.6", 1),
+        ("--fail-under mrr=0.1", 2),
+        ("--fail-under faithfulness=0 --limit 1 --map response=nothing", 3),
     ],
 )
-def test_gates_make_the_exit_code(
-    ragstone: Command, answers: str, gates: list[str], code: int
-) -> None:
-    said = ragstone("run", answers, "-m", "faithfulness", "hit", "--no-export", *gates)
+def test_gates_make_the_exit_code(ragstone, tmp_path, gates: str, code: int) -> None:
+    data = json_lines(tmp_path / "a.jsonl", [row | {"nothing": ""} for row in ANSWERS])
+    said = ragstone("run", data, "-m", "faithfulness", "hit", "--no-export", *gates.split())
     assert said.code == code, said.err
 
 
-def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> None:
-    row = ANSWERS[0] | {"response": ""}
-    (tmp_path / "a.json").write_text(json.dumps([row]), encoding="utf-8")
-    said = ragstone("a.json", "-m", "faithfulness", "--fail-under", "faithfulness=0", "--no-export")
-    assert said.code == 3
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "message"),
     [
-        (["-m", "faithfulness", "--model", "gpt-4o"], "openai:gpt-4o needs a key"),
-        (["-m", "faithfulness", "--judge", "openai:gpt-4o"], "OPENAI_API_KEY"),
-        (["--judge", "openai:gpt-4o", "--model", "gpt-4o-mini"], "contradict each other"),
-        (["--preset", "deepval"], "did you mean 'deepeval'?"),
-        (["--prompt", "my.md"], "write KIND=FILE"),
-        (["--config", "mine.yaml"], "there is no file mine.yaml"),
-        (["-m", "response_relevancy"], "does not support generate_queries"),
-        (["-m", "recal"], "did you mean 'recall'?"),
-        (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
-        (["-m", "hit@0"], "k: must be at least 1, got '0'"),
-        (["--judge", "nobody"], "there is no judge named 'nobody'"),
-        (["--map", "query"], "write FIELD=COLUMN"),
-        (["--max-failure-rate", "some"], "not a number"),
-        (["--target", "nonsense"], "is not a target"),
-        (["--target", "a.yaml", "--api-url", "http://x"], "contradict each other"),
-        (["--plugin", "nowhere.py"], "there is no file nowhere.py"),
-        (["--limit", "0"], "'--limit': must be at least 1, got '0'"),
-        (["--timeout", "abc"], "'--timeout': must be a number, got 'abc'"),
-        (["--max-retries", "1.5"], "'--max-retries': must be a whole number, got '1.5'"),
-        (["--max-cost", "-1"], "'--max-cost': must be at least 0, got '-1'"),
-        (
-            ["--max-failure-rate", "50"],
-            "'--max-failure-rate': must be at most 1 (0.5 is 50%), got 50.0",
-        ),
-        (["--verify", "eech"], "'--verify': must be 'batch', 'each' or 'truths', got 'eech'"),
-        (["--max-failure-rate", "2"], "--max-failure-rate"),
-        (["--threshold", "nan"], "must be a finite number"),
-        (["--timeout", "inf"], "timeout"),
-        (["--fail-under", "faithfulness=80"], "write 80 percent as 0.8 or 80%"),
-        (["--target", "localhost:8000"], "did you mean http://localhost:8000?"),
-        (["--json", "-", "--rows", "-"], "written twice"),
-        (["-o", "x.csv"], "does not end in .xlsx"),
+        ("-m hit response-relevancy", "'response-relevancy'; did you mean 'response_relevancy'?"),
+        ("-m faithfulness --model gpt-4o", "openai:gpt-4o needs a key"),
+        ("--judge openai:gpt-4o --model gpt-4o-mini", "contradict each other"),
+        ("--preset deepval", "did you mean 'deepeval'?"),
+        ("--prompt my.md", "write KIND=FILE"),
+        ("--config mine.yaml", "there is no file mine.yaml"),
+        ("-m response_relevancy", "does not support generate_queries"),
+        ("-m hit@0", "k: must be at least 1, got '0'"),
+        ("--judge nobody", "there is no judge named 'nobody'"),
+        ("--map query", "write FIELD=COLUMN"),
+        ("--target a.yaml --api-url http://x", "contradict each other"),
+        ("--plugin nowhere.py", "there is no file nowhere.py"),
+        ("--limit 0", "'--limit': must be at least 1, got '0'"),
+        ("--timeout abc", "'--timeout': must be a number, got 'abc'"),
+        ("--max-failure-rate 50", "must be at most 1 (0.5 is 50%), got 50.0"),
+        ("--fail-under faithfulness=80", "write 80 percent as 0.8 or 80%"),
+        ("--target localhost:8000", "did you mean http://localhost:8000?"),
+        ("--json - --rows -", "written twice"),
+        ("--no-store --fresh", "remove --fresh"),
+        ("-o x.csv", "does not end in .xlsx"),
+        ("--html r.JSON", ".html"),
+        ("--rows r.html", ".jsonl or .csv or .parquet"),
+        ("--junit r.json", ".xml"),
+        ("--json answers.jsonl", "is an input file, so it cannot be written"),
+        ("--rows answers.jsonl", "is an input file, so it cannot be written"),
     ],
 )
-def test_what_cannot_be_done_is_2(
-    ragstone: Command, answers: str, arguments: list[str], message: str, tmp_path: Path
-) -> None:
-    said = ragstone("run", answers, *arguments)
-    assert said.code == 2
-    assert message in said.err
-    assert "Traceback" not in said.err
-    assert not (tmp_path / "results").exists()
-
-
-@pytest.mark.parametrize("option", ["--json", "--rows"])
-def test_the_data_set_is_never_written_over(ragstone: Command, answers: str, option: str) -> None:
+def test_what_cannot_be_done_is_2(ragstone, answers: str, arguments: str, message: str) -> None:
     before = Path(answers).read_text(encoding="utf-8")
-    said = ragstone("run", answers, option, answers)
-    assert said.code == 2
-    assert "is an input file, so it cannot be written" in said.err
+    assert ragstone("run", answers, *arguments.split()).refuses(message)
+    assert not Path("results").exists()
     assert Path(answers).read_text(encoding="utf-8") == before
 
 
-@pytest.mark.parametrize(
-    ("option", "name", "expected"),
-    [
-        ("--html", "r.pdf", ".html"),
-        ("--html", "r.JSON", ".html"),
-        ("--json", "r.xml", ".json"),
-        ("--json", "r.jsonl", ".json"),
-        ("--rows", "r.html", ".jsonl or .csv or .parquet"),
-        ("--claim-rows", "r.xlsx", ".jsonl or .csv or .parquet"),
-        ("--markdown", "r.html", ".md"),
-        ("--junit", "r.json", ".xml"),
-        ("--output", "r.pdf", "does not end in .xlsx; use a name such as report.xlsx"),
-    ],
-)
-def test_a_file_with_the_extension_of_another_format_is_refused(
-    ragstone: Command, tmp_path: Path, option: str, name: str, expected: str
-) -> None:
-    said = ragstone("run", "data.jsonl", "-m", "hit", option, name)
-    assert (said.code, list(tmp_path.glob("r.*"))) == (2, [])
-    assert f"{name}" in said.err
-    assert expected in said.err
-
-
-@pytest.mark.parametrize(
-    ("option", "name"),
-    [("--html", "report"), ("--json", "r.txt"), ("--rows", "r.ndjson"), ("--markdown", "r.txt")],
-)
-def test_a_file_with_no_or_an_unknown_extension_is_written(
-    ragstone: Command, tmp_path: Path, option: str, name: str
-) -> None:
-    (tmp_path / "one.jsonl").write_text('{"query": "?", "point_ids": [1], "retrieved_ids": [1]}')
-    said = ragstone("run", "one.jsonl", "-m", "hit", "--no-export", "--no-store", option, name)
-    assert (said.code, (tmp_path / name).is_file()) == (0, True)
-
-
-def test_a_folder_that_cannot_be_is_told_before_the_run(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
-    (tmp_path / "results").write_text("a file", encoding="utf-8")
-    assert ragstone("run", answers).code == 2
-
-
-def test_several_metrics_may_be_joined_by_commas(ragstone: Command, answers: str) -> None:
-    said = ragstone("run", answers, "-m", "hit,precision@2,denominator=retrieved", "--json", "-")
-    assert list(json.loads(said.out)["metrics"]) == ["hit@5", "precision@2,denominator=retrieved"]
-
-
-def test_what_a_target_prints_does_not_stand_among_the_data(
-    ragstone: Command, answers: str, tmp_path: Path
-) -> None:
-    (tmp_path / "loud.py").write_text(
-        "print('imported')\n"
-        "def answer(query):\n"
-        "    print('asked')\n"
-        "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n",
-        encoding="utf-8",
-    )
-    said = ragstone(
-        "run", answers, "--target", "loud.py:answer", "-m", "faithfulness", "--json", "-"
-    )
+def test_what_a_target_prints_does_not_stand_among_the_data(ragstone, answers) -> None:
+    body = "print('imported')\ndef ask(query):\n    print('asked')\n"
+    body += "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n"
+    name = target(Path(), body, "loud")
+    said = ragstone("run", answers, "--target", name, "-m", "faithfulness", "--json", "-")
     assert said.code == 0, said.err
     assert json.loads(said.out)["metrics"]
 
 
 def test_a_reader_that_leaves_early_loses_nothing(answers: str, tmp_path: Path) -> None:
     command = f"{sys.executable} -m ragstone {answers} -v --json s.json | head -1"
-    said = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == 0, said.stderr
+    words = ["bash", "-c", f"set -o pipefail; {command}"]
+    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert said.stderr.startswith("Read answers.jsonl:\n  query ← query (2 of 2 rows): ")
     assert (tmp_path / "s.json").exists()
-    assert len(list((tmp_path / "results").iterdir())) == 1
 
 
 def test_too_many_failures_are_3(ragstone: Command, answers: str, tmp_path: Path) -> None:
-    (tmp_path / "half.py").write_text(
-        "def answer(query):\n    return 1 / ('heavy' in query) and 'Fine words.'\n",
-        encoding="utf-8",
-    )
-    arguments = ("run", answers, "--target", "half.py:answer", "-m", "faithfulness", "--no-export")
+    body = "def ask(query):\n    return 1 / ('heavy' in query) and 'Fine words.'\n"
+    name = target(tmp_path, body, "half")
+    arguments = ("run", answers, "--target", name, "-m", "faithfulness", "--no-export")
     assert ragstone(*arguments).code == 3
     assert ragstone(*arguments, "--max-failure-rate", "100%").code == 0
 
 
-@pytest.mark.parametrize("policy", ["strict", "promptfoo-plan"])
-def test_a_spent_budget_is_3_whatever_the_policy(
-    ragstone: Command, answers: str, unused_tcp_port: int, policy: str
-) -> None:
+@each_case("policy", ["strict", "promptfoo-plan"])
+def test_a_spent_budget_is_3_whatever_the_policy(ragstone, answers: str, policy: str) -> None:
     said = ragstone(
-        "run", answers, "-m", "faithfulness", "--policy", policy, "--max-failure-rate", "100%",
-        "--model", "m", "--base-url", f"http://127.0.0.1:{unused_tcp_port}/v1", "--max-calls", "0",
-        "--no-export",
-    )  # fmt: skip
+        *("run", answers, "-m", "faithfulness", "--policy", policy, "--max-failure-rate", "100%"),
+        *("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-calls", "0", "--no-export"),
+    )
     assert said.code == 3, said.err
 
 
-def test_no_api_says_what_to_do(ragstone: Command, unused_tcp_port: int, tmp_path: Path) -> None:
-    data = workbook(tmp_path / "d.xlsx", [["Query", "Point_ids"], ["a?", 1]])
-    said = ragstone("run", data, "--api-url", f"http://127.0.0.1:{unused_tcp_port}")
-    assert said.code == 2
-    assert "ragstone demo --serve" in said.err
-
-
-def test_a_file_with_problems_names_them_all(ragstone: Command, tmp_path: Path) -> None:
-    data = workbook(
-        tmp_path / "d.xlsx",
-        [["Query", "Point_ids"], ["a?", 1], [None, 2], ["c?", '{"x": "much"}']],
-    )
-    said = ragstone("run", data, "-m", "hit")
-    assert said.code == 2
-    assert "row 3" in said.err
-    assert "row 4" in said.err
+def test_no_api_says_what_to_do(ragstone: Command) -> None:
+    data = json_lines("d.jsonl", [{"query": "a?", "point_ids": [1]}])
+    assert ragstone("run", data, "--api-url", "http://127.0.0.1:9").refuses("ragstone demo --serve")
 
 
 def test_a_metric_of_ones_own(ragstone: Command, answers: str) -> None:
-    plugin = Path(__file__).parents[2] / "examples" / "reciprocal_rank.py"
-    said = ragstone(
-        "run", answers, "--plugin", str(plugin), "-m", "reciprocal_rank", "mrr",
-        "--json", "-", "--no-export",
-    )  # fmt: skip
-    metrics = json.loads(said.out)["metrics"]
+    plugin = str(Path(__file__).parents[2] / "examples" / "reciprocal_rank.py")
+    options = ("--plugin", plugin, "-m", "reciprocal_rank", "mrr", "--json", "-", "--no-export")
+    metrics = json.loads(ragstone("run", answers, *options).out)["metrics"]
     assert metrics["reciprocal_rank@5"]["mean"] == metrics["mrr@5"]["mean"] == 0.5
 
 
 def test_metrics_are_listed(ragstone: Command) -> None:
     said = ragstone("--list-metrics")
     assert said.code == 0
-    for name in (
-        *("hit", "recall", "precision", "f1", "mrr"),
-        *("map", "ndcg", "r_precision", "bpref"),
-        *("faithfulness", "context_precision"),
-    ):
-        assert name in said.out
+    assert all(name in said.out for name in ("hit", "ndcg", "faithfulness", "context_precision"))
 
 
 def test_verbose_prints_each_query(ragstone: Command, answers: str) -> None:
     said = ragstone("run", answers, "-v", "--no-export")
     assert "How fast does it charge?" in said.out
-
-
-def test_the_same_answers_give_the_same_numbers(ragstone: Command, answers: str) -> None:
-    def metrics() -> object:
-        said = ragstone("run", answers, "--json", "-", "--no-export")
-        return json.loads(said.out)["metrics"]
-
-    assert metrics() == metrics()
 
 
 ESTIMATE = Estimate(
@@ -434,28 +256,21 @@ def printed(estimate: Estimate) -> list[list[str]]:
 
 def test_a_span_is_told_where_the_numbers_differ() -> None:
     lines = printed(ESTIMATE)
-    assert ["rows", "200"] in lines
-    assert ["calls", "400", "to", "600"] in lines
-    assert ["prompt", "tokens", "150,000"] in lines
-    assert ["completion", "tokens", "1,000", "to", "40,000"] in lines
-    assert ["cost", "$0.0225", "to", "$1.50", "(an", "estimate)"] in lines
-    assert "Note: cached replies are not requested again.".split() in lines
-
-
-@pytest.mark.parametrize(
-    ("cost", "told"),
-    [
+    for line in (
+        "rows 200",
+        "calls 400 to 600",
+        "prompt tokens 150,000",
+        "completion tokens 1,000 to 40,000",
+        "cost $0.0225 to $1.50 (an estimate)",
+        "Note: cached replies are not requested again.",
+    ):
+        assert line.split() in lines
+    for cost, told in (
         (None, "cost price unknown"),
         ((0.0, 0.0), "cost $0.00 (an estimate)"),
         ((0.00004, 0.00005), "cost less than $0.0001 (an estimate)"),
-        ((1200.5, 1200.5), "cost $1,200.50 (an estimate)"),
-    ],
-)
-def test_a_cost_is_an_estimate(cost: tuple[float, float] | None, told: str) -> None:
-    estimate = Estimate(
-        rows=1, calls=(2, 2), prompt_tokens=(1, 1), completion_tokens=(1, 1), cost_usd=cost
-    )
-    assert told.split() in printed(estimate)
+    ):
+        assert told.split() in printed(replace(ESTIMATE, cost_usd=cost))
 
 
 def test_progress_is_a_line_of_what_is_done_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,24 +304,12 @@ def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPat
     assert reader.getvalue().startswith("no rows done yet\n")
 
 
-def test_a_target_that_returns_nothing_is_at_fault(ragstone: Command, tmp_path: Path) -> None:
-    (tmp_path / "data.jsonl").write_text(json.dumps({"query": "q", "reference": "r"}))
-    name = target(tmp_path, "def ask(query):\n    return {'response': None}", "says_nothing")
-    told = ragstone("run", "data.jsonl", "-m", "abstention", "--target", name, "--no-export", "-v")
-    assert told.code == 3
-    assert "1 call, 1 failed" in told.out
-    words = " ".join(told.out.split())
-    assert "returned no response (or None)" in words
-    assert "fix what the target returns, then `ragstone resume" in words
-
-
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "failing.txt").write_text("\n".join(f"q{place}" for place in range(50)))
-    lines = [json.dumps({"query": f"q{place}", "relevance": ["a"]}) for place in range(100)]
-    (tmp_path / "data.jsonl").write_text("\n".join(lines))
+    queries = ({"query": f"q{place}", "relevance": ["a"]} for place in range(100))
     name = target(tmp_path, FAILING, "failing_in_a_row")
     files = ("--no-export", "--html", "my run.html")
-    told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, *files)
+    told = ragstone("run", json_lines("data.jsonl", queries), "-m", "hit", "--target", name, *files)
     assert told.code == 3
     stopped = "Exit code 3: none of the first 5 answers of the target can be used: failing_in_a_row"
     assert stopped in told.err
@@ -519,54 +322,23 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     (tmp_path / "my run.html").unlink()
     again = ragstone("resume", run_id, "--retry-failed", "--json", "-")
     assert (tmp_path / "my run.html").exists(), "the reports of the first command"
-    assert not (tmp_path / "results").exists(), "which had --no-export"
     assert json.loads(again.out)["metrics"]["hit@5"]["failed"] == 0
 
 
-def test_gates_of_the_file_on_metrics_left_out_are_not_checked(
-    ragstone: Command, tmp_path: Path
-) -> None:
-    (tmp_path / "data.csv").write_text("query,response,contexts\nq,It is red.,It is red.\n")
-    (tmp_path / "ragstone.yaml").write_text("fail_under: {hit: 90%, faithfulness: 0.5}\n")
+def test_gates_of_the_file_on_metrics_left_out_are_not_checked(ragstone: Command) -> None:
+    Path("data.csv").write_text("query,response,contexts\nq,It is red.,It is red.\n")
+    Path("ragstone.yaml").write_text("fail_under: {hit: 90%, faithfulness: 0.5}\n")
     said = ragstone("run", "data.csv", "-m", "faithfulness", "--no-export", "--no-store", "-v")
     assert said.code == 0, said.err
     assert "Not checked: the config file's gates hit >= 0.9, because --metric" in said.err
-    assert "passed: faithfulness 1.0000 is >= 0.5" in " ".join(said.out.split())
     both = ragstone("run", "data.csv", "-m", "faithfulness", "--fail-under", "hit=0.9")
-    assert (both.code, "applies to a metric that is not in this run" in both.err) == (2, True)
+    assert both.refuses("applies to a metric that is not in this run")
 
 
-def test_a_missing_file_is_told_before_an_unknown_metric(ragstone: Command) -> None:
-    said = ragstone("run", "nowhere.csv", "-m", "nowhere")
-    assert (said.code, "there is no file nowhere.csv" in said.err) == (2, True)
-
-
-def test_accepted_answers_stay_a_list_in_all_files(ragstone: Command, tmp_path: Path) -> None:
-    lines = [
-        {"id": "1", "query": "a", "response": "x", "reference": ["y", "x"]},
-        {"id": "2", "query": "b", "response": "z", "reference": "x"},
-    ]
-    file = tmp_path / "d.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    for rows in ("r.jsonl", "r.csv", "r.parquet"):
-        said = ragstone(
-            "run", "d.jsonl", "-m", "exact_match", "--rows", rows, "--html", "r.html", "-v"
-        )
-        assert said.code == 0
-        assert "1 reference has several accepted answers" in said.out
-        samples = load(rows, columns={"query": "query"}).samples
-        assert [sample.reference for sample in samples] == [("y", "x"), "x"]
-    rows = [json.loads(line) for line in Path("r.jsonl").read_text("utf-8").splitlines()]
-    assert [row["reference"] for row in rows] == [["y", "x"], "x"]
-    assert [row["scores"]["exact_match"]["value"] for row in rows] == [1.0, 0.0]
-
-
-def test_saved_answers_without_contexts_call_no_system(ragstone: Command, tmp_path: Path) -> None:
+def test_saved_answers_without_contexts_call_no_system(ragstone: Command) -> None:
     """Only questions without answers are sent to the API that nobody named."""
     text = "question,answer,reference,point_ids,retrieved_ids\n"
-    text += 'How long?,24 months.,It lasts 24 months.,d1,"d2,d1"\n'
-    (tmp_path / "saved.csv").write_text(text)
+    Path("saved.csv").write_text(text + 'How long?,24 months.,It lasts 24 months.,d1,"d2,d1"\n')
     said = ragstone("run", "saved.csv", "--no-store", "--no-export")
     assert (said.code, "localhost" in said.err) == (0, False), said.err
     assert said.out.startswith("The answer is right.")
-    assert re.search(r"mrr@5 +0\.50", said.out)

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 from tests.cli.conftest import Command
 
 RAN = "executed.txt"
@@ -68,38 +69,35 @@ def set_up(folder: Path, settings: str) -> None:
     (folder / "ragstone.yaml").write_text(settings)
 
 
-@pytest.mark.parametrize("what", SENDING)
+@each_case("what", SENDING)
 def test_a_config_file_needs_consent(what: str, folder: Path, ragstone: Command) -> None:
     set_up(folder, SENDING[what])
     said = ragstone("data.jsonl")
-    assert (said.code, said.out) == (2, "")
-    assert what in said.err
-    assert "--trust, or RAGSTONE_TRUST=1" in said.err
+    assert said.refuses(what)
+    assert said.out == ""
     assert not (folder / RAN).exists()
     assert not (folder / ".ragstone").exists()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each_case("command", COMMANDS)
 def test_every_command_needs_consent(command: str, folder: Path, ragstone: Command) -> None:
     set_up(folder, PLUGIN)
-    said = ragstone(*command.split())
-    assert said.code == 2
-    assert "run the code of evil.py" in said.err
+    assert ragstone(*command.split()).refuses("run the code of evil.py")
     assert not (folder / RAN).exists()
 
 
-def test_a_database_needs_consent(folder: Path, ragstone: Command) -> None:
+def test_consent_reaches_the_target_and_the_store(folder: Path, ragstone: Command) -> None:
     set_up(folder, SENDING["postgresql://127.0.0.1:9/x"])
-    said = ragstone("runs", "list")
-    assert said.code == 2
-    assert "send a database's password" in said.err
+    assert ragstone("runs", "list").refuses("send a database's password")
+    set_up(folder, "target: evil.py:answer\n")
+    ragstone("collect", "data.jsonl", "--trust", "-o", "out.jsonl")
+    assert (folder / RAN).exists()
 
 
 def test_consent_holds_until_a_file_changes(folder: Path, ragstone: Command) -> None:
     set_up(folder, PLUGIN)
     assert ragstone("metrics", "--trust").code == 0
     assert ragstone("metrics").code == 0
-    assert (folder / "home/ragstone/trusted").is_file()
     (folder / "evil.py").write_text("changed = True\n")
     assert ragstone("metrics").code == 2
     (folder / "evil.py").write_text(FILES["evil.py"])
@@ -124,24 +122,18 @@ def test_a_target_file_of_any_size_needs_consent(folder: Path, ragstone: Command
     set_up(folder, "target: rag.yaml\n")
     (folder / "rag.yaml").write_text(f"#{'x' * 1_000_000}\n{FILES['rag.yaml']}")
     for words in (["data.jsonl"], ["data.jsonl", "--trust"]):
-        said = ragstone(*words)
-        assert (said.code, "has more than 1,000,000 bytes" in said.err) == (2, True)
+        assert ragstone(*words).refuses("has more than 1,000,000 bytes")
 
 
-def test_collect_passes_its_consent_on(folder: Path, ragstone: Command) -> None:
-    set_up(folder, "target: evil.py:answer\n")
-    ragstone("collect", "data.jsonl", "--trust", "-o", "out.jsonl")
-    assert (folder / RAN).exists()
-
-
-def test_the_environment_may_consent(
-    folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_may_consent(folder: Path, ragstone: Command, monkeypatch) -> None:
     set_up(folder, PLUGIN)
-    monkeypatch.setenv("RAGSTONE_TRUST", "0")
+    for given, code in (("0", 2), ("1", 0)):
+        monkeypatch.setenv("RAGSTONE_TRUST", given)
+        assert ragstone("metrics").code == code
+    monkeypatch.delenv("RAGSTONE_TRUST")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "evil.py"))  # where nothing can be written
+    assert ragstone("metrics", "--trust").code == 0
     assert ragstone("metrics").code == 2
-    monkeypatch.setenv("RAGSTONE_TRUST", "1")
-    assert ragstone("metrics").code == 0
 
 
 def test_the_command_line_needs_no_consent(folder: Path, ragstone: Command) -> None:
@@ -156,27 +148,20 @@ class _Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 2), ("n\n", 2)])
-def test_a_terminal_is_asked_once(
-    answer: str, code: int, folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("answer", "ci", "code"), [("y\n", None, 0), ("\n", None, 2), ("n\n", None, 2), ("y\n", "1", 2)]
+)
+def test_a_terminal_is_asked_once(answer, ci, code, folder, ragstone, monkeypatch) -> None:
     set_up(folder, PLUGIN)
     monkeypatch.delenv("CI", raising=False)
+    if ci:
+        monkeypatch.setenv("CI", ci)
     monkeypatch.setattr("sys.stdin", _Terminal(answer))
     monkeypatch.setattr("sys.stderr", shown := _Terminal())
     assert ragstone("metrics").code == code
-    assert "[y/N]" in shown.getvalue()
+    assert ("[y/N]" in shown.getvalue()) == (not ci)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert ragstone("metrics").code == code
-
-
-def test_ci_is_not_asked(folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up(folder, PLUGIN)
-    monkeypatch.setenv("CI", "true")
-    monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
-    monkeypatch.setattr("sys.stderr", shown := _Terminal())
-    assert ragstone("metrics").code == 2
-    assert "[y/N]" not in shown.getvalue()
 
 
 def test_a_promptfoo_configuration_needs_consent(folder: Path, ragstone: Command) -> None:
@@ -186,15 +171,4 @@ def test_a_promptfoo_configuration_needs_consent(folder: Path, ragstone: Command
         "tests:\n- vars: {query: q, context: c, answer: a}\n"
         "  assert: [{type: context-faithfulness}]\n"
     )
-    said = ragstone("promptfooconfig.yaml", "--dry-run")
-    assert said.code == 2
-    assert f"provider to {URL}" in said.err
-
-
-def test_consent_counts_where_the_home_cannot_be_written(
-    folder: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_up(folder, PLUGIN)
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "evil.py"))
-    assert ragstone("metrics", "--trust").code == 0
-    assert ragstone("metrics").code == 2
+    assert ragstone("promptfooconfig.yaml", "--dry-run").refuses(f"provider to {URL}")

@@ -3,12 +3,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
+from tests.cli.collected import json_lines
+from tests.cli.conftest import Command
 
 from ragstone.store import Store
 
@@ -32,64 +32,78 @@ def test_it_serves_until_it_is_interrupted(folder: Path) -> None:
     ) as program:
         assert program.stdout is not None
         said = program.stdout.readline()
-        url = urlsplit(next(word for word in said.split() if word.startswith("http")))
-        connection = HTTPConnection(url.netloc, timeout=240)
-        connection.request("GET", "/")
-        assert "No runs yet" in connection.getresponse().read().decode()
+        url = next(word for word in said.split() if word.startswith("http"))
+        with urlopen(url, timeout=240) as page:
+            assert "No runs yet" in page.read().decode()
         program.send_signal(signal.SIGINT)
         out, err = program.communicate(timeout=240)
-        connection.close()
     assert (program.returncode, out, err) == (0, "", "")
 
 
-def test_a_port_that_is_taken_is_told(ragstone: Callable[..., object], tmp_path: Path) -> None:
-    Store.open(tmp_path / "runs.db").close()
+def test_what_cannot_be_shown_is_told(ragstone: Command, folder: Path) -> None:
+    view = ("view", "--no-browser")
+    assert ragstone(*view).refuses("there is no store at .ragstone/ragstone.db")
+    assert [path.name for path in folder.iterdir()] == ["runs.db"]
+    view = (*view, "--store", "runs.db")
+    assert ragstone(*view, "nobody").refuses("there is no run named 'nobody'")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        said = ragstone("view", "--no-browser", "--store", "runs.db", "--port", str(port))
-    assert said.code == 2
-    assert f"port {port} on 127.0.0.1 is in use" in said.err
+        said = ragstone(*view, "--port", str(port))
+    assert said.refuses(f"port {port} on 127.0.0.1 is in use")
     assert "--port" in said.err
 
 
-def test_a_store_that_is_not_there_is_told_and_not_made(
-    ragstone: Callable[..., object], tmp_path: Path
-) -> None:
-    said = ragstone("view", "--no-browser")
-    assert said.code == 2
-    assert "there is no store at .ragstone/ragstone.db" in said.err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_run_that_is_not_there_is_told(ragstone: Callable[..., object], tmp_path: Path) -> None:
-    Store.open(tmp_path / "runs.db").close()
-    said = ragstone("view", "nobody", "--no-browser", "--store", "runs.db")
-    assert said.code == 2
-    assert "there is no run named 'nobody'" in said.err
+def python(code: str, *words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_without_its_packages_it_says_how_to_get_them(folder: Path, missing: str) -> None:
-    code = (
-        f"import sys; sys.modules[{missing!r}] = None; from ragstone.__main__ import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *PROGRAM[3:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    code = f"import sys; sys.modules[{missing!r}] = None; import ragstone.__main__ as ragstone\n"
+    done = python(code + "ragstone.main()", *PROGRAM[3:], folder=folder)
     assert done.returncode == 2
     assert "pip install 'ragstone[view]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_other_commands_load_no_server() -> None:
+def test_other_commands_load_no_server(folder: Path) -> None:
     code = (
-        "import sys; import ragstone.cli; sys.argv = ['ragstone', '--help']\n"
+        "import sys; import ragstone.cli\n"
         "try: ragstone.cli.main()\n"
         "finally: print([n for n in ('starlette', 'uvicorn', 'jinja2') if n in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert python(code, "--help", folder=folder).stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> str:
+    row = {"query": "Q?", "response": "It is 3 m.", "contexts": ["It is 3 m."]}
+    return json_lines(tmp_path / "rows.jsonl", [row])
+
+
+def test_where_nothing_would_be_sent_nothing_is_run(ragstone, rows: str) -> None:
+    said = ragstone("run", rows, "-m", "faithfulness", "--otel")
+    assert said.refuses("opentelemetry-instrument ragstone run")
+    assert not Path(".ragstone").exists()
+
+
+def test_unused_it_is_not_imported(tmp_path: Path) -> None:
+    modules = "evaluation.runner cli.commands.run integrations.opentelemetry"
+    modules = [f"ragstone.{name}" for name in (*modules.split(), "integrations.pytest.plugin")]
+    said = python(
+        f"import {', '.join(modules)}, sys\nprint(*sys.modules)", folder=tmp_path
+    ).stdout.split()
+    assert "ragstone" in said
+    assert not [name for name in said if name.partition(".")[0] == "opentelemetry"]
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, rows: str) -> None:
+    code = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        f"sys.argv = ['ragstone', 'run', {rows!r}, '-m', 'faithfulness', '--otel']\n"
+        "from ragstone.__main__ import main; main()"
+    )
+    said = python(code, folder=tmp_path)
+    assert said.returncode == 2
+    assert "pip install 'ragstone[otel]'" in said.stderr

@@ -1,7 +1,6 @@
 import json
 from contextlib import suppress
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +8,7 @@ import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.errors import InputError, UsageError
@@ -46,19 +46,28 @@ def write(frame: polars.DataFrame, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
-def test_a_file_of_columns(tmp_path: Path, name: str) -> None:
+def test_a_file_of_columns(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / name
-    write(FRAME, path)
+    kind = polars.lit("k").cast(polars.Categorical)
+    write(FRAME.with_columns(kind=kind, inner=polars.struct("level")), path)
     first, second = load(path).samples
     assert first.contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
-    assert (first.response, first.tags) == ("x", {"level": 1})
+    assert first.response == "x"
+    assert first.tags == {"level": 1, "kind": "k", "inner": '{"level":1}'}
     assert (second.response, second.contexts) == (None, None)
     assert len(load(path, limit=1).samples) == 1
+    write(polars.DataFrame({"query": [f"q{n}" for n in range(1000)]}), path)
+    assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(1000)]
+    monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: 50_000)
+    write(polars.DataFrame({"query": ["x" * 1000] * 2000}), path)
+    with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
+        load(path)  # memory is measured in tests/cli/test_limits.py
 
 
-def test_a_folder_that_hugging_face_saved(tmp_path: Path) -> None:
+def test_a_folder_that_hugging_face_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("data-00000-of-00002.arrow", "data-00001-of-00002.arrow")
     folder = saved(tmp_path / "tower", *names)
+    monkeypatch.setattr("ragstone.datasets.arrow.LARGEST", 1500)  # of each file
     loaded = load(folder)
     assert [sample.query for sample in loaded.samples] == ["q", "r"]
     assert loaded.source.name == "tower"
@@ -66,33 +75,32 @@ def test_a_folder_that_hugging_face_saved(tmp_path: Path) -> None:
     assert loaded.source.fingerprint == sha256(content).hexdigest()
 
 
-def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_data_set(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
+        load(tmp_path)
+    with pytest.raises(UsageError, match="has no sheets; remove sheet One"):
+        load(tmp_path, sheet="One")
     saved(tmp_path / "test", "data.arrow")
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["test"]}', encoding="utf-8")
     with pytest.raises(UsageError, match=f"has the splits test; name one: {tmp_path / 'test'}"):
         load(tmp_path)
 
 
-def test_a_folder_that_is_not_a_data_set(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
-        load(tmp_path)
-    with pytest.raises(UsageError, match="has no sheets; remove sheet One"):
-        load(tmp_path, sheet="One")
-
-
-@pytest.mark.parametrize(
+@each_case(
     "state",
     ["[]", "{}", '{"_data_files": []}', '{"_data_files": [{"filename": "../../a.arrow"}]}', "x"],
 )
 def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -> None:
-    saved(tmp_path / "d", "a.arrow")
-    (tmp_path / "d" / "state.json").write_text(state, encoding="utf-8")
+    folder = tmp_path / "d"
+    if not folder.exists():
+        saved(folder, "a.arrow")
+    (folder / "state.json").write_text(state, encoding="utf-8")
     with pytest.raises(InputError, match="does not list the data files"):
-        load(tmp_path / "d")
+        load(folder)
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
+@each_case("name", ["a.parquet", "a.arrow"])
+@each_case("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
 def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
@@ -100,79 +108,35 @@ def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes)
         load(path)
 
 
-def test_half_a_file_is_reported(tmp_path: Path) -> None:
-    FRAME.write_parquet(tmp_path / "a.parquet")
-    content = (tmp_path / "a.parquet").read_bytes()
-    (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2] + content[-20:])
+def test_half_a_file_and_what_to_install_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    FRAME.write_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] + content[-20:])
     with pytest.raises(InputError, match="cannot read the columns"):
-        load(tmp_path / "a.parquet")
-
-
-def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FRAME.write_parquet(tmp_path / "a.parquet")
+        load(path)
     monkeypatch.setattr("ragstone._internal.plugins.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[parquet\]'"):
-        load(tmp_path / "a.parquet")
+        load(path)
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
-def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    write(polars.DataFrame({"query": [f"q{n}" for n in range(3000)]}), path)
-    assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(3000)]
-
-
-def test_categories_in_lists_are_texts(tmp_path: Path) -> None:
-    kind = polars.List(polars.Categorical)
-    frame = FRAME.with_columns(polars.col("retrieved_contexts").cast(kind))
-    frame.write_parquet(tmp_path / "a.parquet")
-    contexts = load(tmp_path / "a.parquet").samples[0].contexts
-    assert contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
-
-
-def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is measured in tests/cli/test_limits.py."""
-    monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: 50_000)
-    for name in ("a.parquet", "a.arrow", "a.feather"):
-        write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
-        with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
-            load(tmp_path / name)
-
-
-def packed_columns(compression: str, kind: str, height: int) -> bytes:
-    """Write columns of all kinds, most of them texts."""
-    frame = polars.concat([FRAME] * (height // 2 + 1))[:height].with_columns(
+@given(st.sampled_from([".parquet", ".arrow", ".feather"]), st.data())
+def test_any_damage_is_reported_with_the_file(suffix: str, data: st.DataObject) -> None:
+    frame = polars.concat([FRAME] * 50).with_columns(
         nothing=None,
         truth=True,
         inner=polars.struct("user_input", "level"),
         category=polars.col("user_input").cast(polars.Categorical),
-        text=polars.format("{} {}", polars.int_range(height), polars.lit("x" * 99)),
+        text=polars.format("{} {}", polars.int_range(100), polars.lit("x" * 99)),
     )
-    file, level = BytesIO(), polars.CompatLevel.oldest()
-    if kind == "parquet":
-        frame.write_parquet(file, compression=compression, row_group_size=300)
-    elif kind == "stream":
-        frame.write_ipc_stream(file, compression=compression, compat_level=level)
-    else:
-        frame.write_ipc(file, compression=compression, compat_level=level, record_batch_size=300)
-    return file.getvalue()
-
-
-@given(st.sampled_from(["parquet", "stream", "file"]), st.data())
-def test_any_damage_is_reported_with_the_file(kind: str, data: st.DataObject) -> None:
-    content = bytearray(packed_columns("zstd", kind, 100))
-    for _ in range(data.draw(st.integers(1, 5))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    del content[data.draw(st.integers(0, 2 * len(content))) :]
     with TemporaryDirectory() as folder, suppress(InputError):
-        path = Path(folder) / ("a.parquet" if kind == "parquet" else "a.arrow")
+        path = Path(folder) / f"a{suffix}"
+        write(frame, path)
+        content = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(1, 5))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        del content[data.draw(st.integers(0, 2 * len(content))) :]
         path.write_bytes(content)
         assert load(path).samples
-
-
-def test_the_files_of_a_folder_need_not_fit_into_memory_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
-    monkeypatch.setattr("ragstone.datasets.arrow.LARGEST", 1500)
-    assert [sample.query for sample in load(folder).samples] == ["q", "r"]

@@ -3,8 +3,10 @@ from collections.abc import Mapping
 
 import polars as pl
 import pytest
+from tests.cases import each_case
 
 from ragstone import UsageError, evaluate
+from ragstone.datasets import samples_of
 
 ROWS = [
     {"query": "How fast?", "response": "It charges in 35 minutes.", "contexts": ["In 22 minutes."]},
@@ -27,32 +29,23 @@ class Pandas(Stream):
         return [{**row, "size": float("nan")} for row in ROWS]
 
 
-class Splits(dict[str, object]):
-    """A DatasetDict of Hugging Face datasets."""
-
-    column_names: Mapping[str, object] = {}
-
-
-@pytest.mark.parametrize("frame", [pl.DataFrame(ROWS), Stream(), Pandas()], ids=type)
+@each_case("frame", [pl.DataFrame(ROWS), Stream(), Pandas()])
 def test_a_data_frame_is_evaluated_like_its_rows(frame: Stream) -> None:
     run = evaluate(frame, metrics="faithfulness")
-    assert [row.sample for row in run.rows] == [
-        row.sample for row in evaluate(ROWS, metrics="faithfulness").rows
-    ]
+    assert [row.sample for row in run.rows] == list(samples_of(ROWS).samples)
     assert len(evaluate(frame, metrics="faithfulness", limit=1).rows) == 1
 
 
-def test_a_frame_without_rows_is_reported() -> None:
+def test_what_cannot_be_read_as_a_frame_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Splits(dict[str, object]):
+        """A DatasetDict of Hugging Face datasets."""
+
+        column_names: Mapping[str, object] = {}
+
     with pytest.raises(Exception, match="no rows"):
         evaluate(pl.DataFrame({"query": []}), metrics="faithfulness")
-
-
-def test_a_stream_without_polars_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="several data sets; pass one of its splits"):
+        evaluate(Splits(test=ROWS), metrics="faithfulness")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(UsageError, match=r"reading a Stream needs polars: pip install"):
         evaluate(Stream(), metrics="faithfulness")
-
-
-def test_a_dictionary_of_splits_is_not_taken_for_a_row() -> None:
-    with pytest.raises(UsageError, match="several data sets; pass one of its splits"):
-        evaluate(Splits(test=ROWS), metrics="faithfulness")

@@ -1,25 +1,29 @@
 """What `promptfoo eval -o FILE.json` wrote, as samples."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
+from tests.cases import each_case
+from tests.datasets.reading import lines
 
-from ragstone.datasets import load
 from ragstone.datasets.responses import NOTE
 from ragstone.errors import InputError
 from ragstone.types.sample import Sample
 
-Read = Callable[..., tuple[Sample, ...]]
+
+class Read(Protocol):
+    def __call__(self, *results: object, **how: Any) -> tuple[Sample, ...]: ...
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def reading(*results: object, **how: object) -> tuple[Sample, ...]:
-        path = tmp_path / "out.json"
-        path.write_text(json.dumps(document(*results)), encoding="utf-8")
-        return load(path, **how).samples
+    def reading(*results: object, **how: Any) -> tuple[Sample, ...]:
+        document = {"evalId": "eval-1", "results": {"version": 3, "results": list(results)}}
+        loaded = lines(tmp_path / "out.json", document, **how)
+        assert "read as promptfoo results" in loaded.source.notes
+        assert NOTE in loaded.source.notes
+        return tuple(loaded.samples)
 
     return reading
 
@@ -39,10 +43,6 @@ def result(**changed: object) -> dict[str, object]:
     }
 
 
-def document(*results: object) -> dict[str, object]:
-    return {"evalId": "eval-1", "results": {"version": 3, "results": list(results)}}
-
-
 def component(kind: str, score: float, **metadata: object) -> dict[str, object]:
     assertion = {"type": kind, "value": "{{truth}}"}
     return {"score": score, "assertion": assertion, "metadata": metadata}
@@ -53,7 +53,8 @@ def graded(*components: object) -> dict[str, object]:
 
 
 def test_a_test_is_a_sample_with_the_programs_scores_as_tags(read: Read) -> None:
-    (found,) = read(result(**graded(component("context-recall", 0.5))))
+    scores = [component("context-recall", 0.5), component("contains", 1), component("contains", 0)]
+    (found,) = read(result(**graded(*scores)))
     assert (found.id, found.query, found.response) == ("1.1", "q?", "message.")
     assert [context.text for context in found.contexts or ()] == ["c."]
     assert found.reference == "{{truth}}"
@@ -64,107 +65,65 @@ def test_a_test_is_a_sample_with_the_programs_scores_as_tags(read: Read) -> None
         "promptfoo_passed": True,
         "promptfoo_score": 1,
         "promptfoo_context-recall": 0.5,
+        "promptfoo_contains": 1,
+        "promptfoo_contains_2": 0,
     }
+
+
+META = {"output": "message.", "metadata": {"contexts": ["given"], "model": "m"}}
+SEEN = component("context-faithfulness", 1, context=["transformed"])
+OWN = component("python", 1, context={"of": "its own"})
+
+
+@each_case(
+    ("given", "contexts"),
+    [
+        # promptfoo's own score is of what an assertion looked at; a transform may have made it
+        ({"vars": {"query": "q?"}, "response": META} | graded(SEEN), "transformed"),
+        ({"vars": {"query": "q?", "context": "one {{query}}"}} | graded(SEEN), "transformed"),
+        ({"vars": {}} | graded(SEEN), "transformed"),
+        # those of the provider are taken where nothing else has any
+        ({"vars": {"query": "q?"}, "response": META}, "given"),
+        # contexts in the metadata of other assertions are the user's own
+        ({"vars": {"query": "q?"}} | graded(OWN), ""),
+    ],
+)
+def test_what_an_assertion_looked_at_is_the_contexts(
+    read: Read, given: dict[str, object], contexts: str
+) -> None:
+    (found,) = read(result(**given))
+    assert "".join(context.text for context in found.contexts or ()) == contexts
+
+
+@each_case("name", ["reference", "expected_answer"])
+def test_what_a_recall_expected_goes_before_a_variable(read: Read, name: str) -> None:
+    given = {"query": "q?", "context": "c.", name: "another"}
+    recalled = component("context-recall", 1, renderedAssertionValue="the truth")
+    for more, reference in ((graded(recalled), "the truth"), ({}, "another")):
+        (found,) = read(result(vars=given, **more))
+        assert found.reference == reference
 
 
 def test_samples_stand_in_the_order_of_tests_and_prompts(read: Read) -> None:
     places = [(1, 0), (0, 1), (0, 0), (10, 0)]
-    tests = [result(testIdx=test, promptIdx=prompt) for test, prompt in places]
-    assert [s.id for s in read(*tests)] == ["1.1", "1.2", "2.1", "11.1"]
+    tests = [
+        result(testIdx=test, promptIdx=prompt, vars={"query": "q", "frage": f"{test}"})
+        for test, prompt in places
+    ]
+    found = read(*tests, columns={"query": "frage"})
+    assert [f"{each.id} {each.query}" for each in found] == ["1.1 0", "1.2 0", "2.1 1", "11.1 10"]
+    assert read(*tests, columns={"query": "frage"}, limit=3) == found[:3]
 
 
-def test_what_the_variables_lack_is_taken_from_what_was_graded(read: Read) -> None:
-    message = component("context-faithfulness", 1, context=["made", "of it"])
-    recalled = component("context-recall", 1, renderedAssertionValue="the truth")
-    (found,) = read(result(vars={}, **graded(message, recalled)))
-    assert (found.query, found.reference) == ("Answer q?", "the truth")
-    assert [context.text for context in found.contexts or ()] == ["made", "of it"]
-
-
-RAW = {"output": "message.", "metadata": {"contexts": ["raw html"]}}
-TRANSFORMED = component("context-faithfulness", 1, context=["transformed"])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"vars": {"query": "q?"}, "response": RAW},
-        {"vars": {"query": "q?", "context": "a variable {{query}}"}},
-        {"vars": {"query": "q?", "passages": "a variable"}, "response": RAW},
-    ],
-)
-def test_what_an_assertion_looked_at_is_the_contexts(read: Read, given: dict[str, object]) -> None:
-    """promptfoo's own score is of these, and a transform may have made them."""
-    (found,) = read(result(**given, **graded(TRANSFORMED)))
-    assert [context.text for context in found.contexts or ()] == ["transformed"]
-
-
-def test_contexts_in_the_metadata_of_other_assertions_are_the_users_own(read: Read) -> None:
-    own = component("python", 1, context={"of": "its own"})
-    (found,) = read(result(vars={"query": "q?"}, **graded(own)))
-    assert found.contexts is None
-
-
-@pytest.mark.parametrize("name", ["reference", "expected_answer"])
-def test_what_a_recall_expected_goes_before_a_variable(read: Read, name: str) -> None:
-    given = {"query": "q?", "context": "c.", name: "another"}
-    recalled = component("context-recall", 1, renderedAssertionValue="the truth")
-    (found,) = read(result(vars=given, **graded(recalled)))
-    assert found.reference == "the truth"
-    (found,) = read(result(vars=given))
-    assert found.reference == "another"
-
-
-def test_each_score_of_a_repeated_assertion_is_a_tag(read: Read) -> None:
-    scores = [component("contains", 1), component("contains", 0), component("python", 0.5)]
-    (found,) = read(result(**graded(*scores, component("contains", 0.25))))
-    message = {name: found.tags[f"promptfoo_{name}"] for name in ("contains", "python")}
-    assert message == {"contains": 1, "python": 0.5}
-    assert [found.tags[f"promptfoo_contains_{n}"] for n in (2, 3)] == [0, 0.25]
-
-
-def test_contexts_of_the_provider_are_taken_where_nothing_else_has_any(read: Read) -> None:
-    response = {"output": "message.", "metadata": {"contexts": ["given"], "model": "m"}}
-    (found,) = read(result(vars={"query": "q?"}, response=response))
-    assert [context.text for context in found.contexts or ()] == ["given"]
-
-
-def test_a_provider_that_failed_gave_no_response(read: Read) -> None:
+def test_responses_are_texts_objects_or_failures(read: Read) -> None:
     failed = result(response=None, success=False, error="API error: 500\nat line 1", score=0)
-    (found,) = read(failed)
-    assert found.response is None
-    assert found.tags["promptfoo_error"] == "API error: 500"
+    found, lost = read(result(response={"output": {"a": "ä"}}), failed | {"testIdx": 1})
+    assert (found.response, lost.response) == ('{"a": "ä"}', None)
+    assert lost.tags["promptfoo_error"] == "API error: 500"
 
 
-def test_an_answer_that_is_not_text_is_json(read: Read) -> None:
-    (found,) = read(result(response={"output": {"a": "ä"}}))
-    assert found.response == '{"a": "ä"}'
-
-
-def test_a_limit_is_of_the_first_tests_and_a_column_may_be_chosen(read: Read) -> None:
-    tests = [result(testIdx=2 - n, vars={"query": "q", "frage": f"f{n}"}) for n in range(3)]
-    found = read(*tests, limit=2, columns={"query": "frage"})
-    assert [(sample.id, sample.query) for sample in found] == [("1.1", "f2"), ("2.1", "f1")]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["x", result()], "item 1: expected a mapping of field names to values, got text"),
-        (
-            [result(vars={"query": "q", "context": {"a": 1}})],
-            "item 1, column context, sample 1.1: this is an object",
-        ),
-    ],
-)
-def test_a_result_that_cannot_be_read_is_reported(read: Read, given: list, message: str) -> None:
-    with pytest.raises(InputError) as refused:
-        read(*given)
-    assert message in str(refused.value)
-
-
-def test_what_is_read_is_noted(read: Read, tmp_path: Path) -> None:
-    read(result())
-    notes = load(tmp_path / "out.json").source.notes
-    assert "read as promptfoo results" in notes
-    assert NOTE in notes
+def test_a_result_that_cannot_be_read_is_reported(read: Read) -> None:
+    with pytest.raises(InputError, match="item 1: expected a mapping of field names to values, go"):
+        read("x", result())
+    with pytest.raises(InputError, match=r"item 1, column context, sample 1\.1: this is an object"):
+        read(result(vars={"query": "q", "context": {"a": 1}}))

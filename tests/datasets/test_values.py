@@ -1,13 +1,12 @@
 import math
-import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
 from uuid import UUID
 
 import numpy as np
-import pytest
 from tests.cases import each_case
+from tests.datasets.reading import each_of, expect
 
 from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets.table import Unreadable
@@ -20,7 +19,6 @@ from ragstone.datasets.values import (
     relevance,
     sample_id,
     split_joined,
-    tag,
     tags,
     text,
 )
@@ -32,16 +30,13 @@ from ragstone.types.sample import Context
     [
         (None, None),
         (True, True),
-        (date(2024, 5, 1), "2024-05-01"),
         (datetime(2024, 5, 1, 12, 3, tzinfo=UTC), "2024-05-01T12:03:00+00:00"),
         (time(12, 3), "12:03:00"),
         (timedelta(hours=50), "2 days, 2:00:00"),
         (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
         (Decimal("5.0"), 5),
-        (Decimal(10**20), 10**20),
         (Decimal("0.1"), 0.1),
         (("a", 1), ["a", 1]),
-        ({5: {"a": None}}, {5: {"a": None}}),
         ([Context(text="a")], [{"text": "a", "id": None, "score": None}]),
         ("grüße 🙂", "grüße 🙂"),
     ],
@@ -57,12 +52,9 @@ def test_plain_values(value: object, expected: object):
         ([float("-inf")], "-inf is not a finite number"),
         ("a\0b", "the text contains a NUL character"),
         ("\ud800", "the text contains half of a surrogate pair ('\\ud800')"),
-        ({"a\0": 1}, "the text contains a NUL character"),
         ({True: 1}, "the name True is not text; put it in quotes"),
         (Unreadable("the error #REF!"), "the error #REF!"),
-        (Decimal("Infinity"), "inf is not a finite number"),
         (Decimal("1e999999"), "inf is not a finite number"),
-        (Decimal("1e1000"), "is too large"),
         ([Decimal("sNaN")], "NaN"),
         (SimpleNamespace(), "values of type SimpleNamespace are not supported"),
         (2**2000, "a number of 2001 bits is too large"),
@@ -70,96 +62,44 @@ def test_plain_values(value: object, expected: object):
     ],
 )
 def test_what_no_store_could_hold_is_reported(value: object, message: str):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        normalize_cell(value)
+    expect(normalize_cell, value, message)
 
 
-def test_lists_in_lists_have_an_end():
-    value: object = "a"
+def test_texts_and_ids():
+    deep: object = "a"
     for _ in range(100_000):
-        value = [value]
-    with pytest.raises(ValueError, match="lists or objects are nested more than 50 deep"):
-        normalize_cell(value)
+        deep = [deep]
+    expect(normalize_cell, deep, "lists or objects are nested more than 50 deep")
+    given = [text(value) for value in ("a ", 5, 5.0, 0.5, True)]
+    assert given == ["a ", "5", "5", "0.5", "true"]
+    expect(text, ["a"], "this is a list, not text")
+    assert [sample_id(value) for value in (" a1 ", 5.0)] == ["a1", "5"]
+    expect(sample_id, " ", "the id is blank")
 
 
-@each_case(
-    ("value", "expected"), [("a ", "a "), (5, "5"), (5.0, "5"), (0.5, "0.5"), (True, "true")]
-)
-def test_text(value: object, expected: str):
-    assert text(value) == expected
-    assert query(value) == expected
-
-
-def test_a_list_is_not_text():
-    with pytest.raises(ValueError, match="this is a list, not text"):
-        text(["a"])
-
-
-def test_a_blank_query_is_reported():
-    with pytest.raises(ValueError, match="the query is blank"):
-        query(" \n")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
-        '[{"role": "user", "content": "a"}]',
-        "[{'content': 'a', 'type': 'human'}]",
-    ],
-)
-def test_a_conversation_is_not_a_query(value: object):
-    with pytest.raises(ValueError, match="this is a conversation; write one row per turn, or move"):
-        query(value)
-
-
-@pytest.mark.parametrize("value", ["[1] What is that?", "[]", '["a"]'])
-def test_a_query_may_look_like_a_list(value: str):
-    assert query(value) == value
-
-
-def test_an_id_is_text_without_blanks_around_it():
-    assert sample_id(" a1 ") == "a1"
-    assert sample_id(5.0) == "5"
-    with pytest.raises(ValueError, match="the id is blank"):
-        sample_id(" ")
+def test_a_query_may_look_like_a_list_but_is_no_conversation_and_not_blank():
+    for value in ("[1] What is that?", "[]", '["a"]', " a"):
+        assert query(value) == value
+    expect(query, " \n", "the query is blank")
+    asked = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    for chat in (asked, "[{'content': 'a', 'type': 'human'}]"):
+        expect(query, chat, "this is a conversation; write one row per turn, or move")
 
 
 @each_case(
     ("value", "expected"),
-    [
-        (["a", " b "], ("a", "b")),
-        ('["a", "b"]', ("a", "b")),
-        ("['a', 'b']", ("a", "b")),
-        ("a, still a\n\n b\r\n", ("a, still a", "b")),
-        ("one", ("one",)),
-        ("", ()),
-        ("[]", ()),
-        ([], ()),
-    ],
+    each_of(
+        (("a", "b"), [["a", " b "], '["a", "b"]', "['a', 'b']"]),
+        (("a, still a", "b"), ["a, still a\n\n b\r\n"]),
+        ((), ["", "[]", []]),
+        ("this is 5; write a list of texts, or one per line", [5]),
+        ("this is an object; write a list of texts", [{}]),
+        ("item 2 is 5, not text", [["a", 5]]),
+        ("item 2 is blank, not text", [["a", " "]]),
+    ),
 )
-def test_claims(value: object, expected: tuple[str, ...]):
-    assert claims(value) == expected
-
-
-@each_case(
-    ("value", "message"),
-    [
-        (5, "this is 5; write a list of texts, or one per line"),
-        ({}, "this is an object; write a list of texts"),
-        (["a", 5], "item 2 is 5, not text"),
-        (["a", " "], "item 2 is blank, not text"),
-        ([None], "item 1 is null, not text"),
-    ],
-)
-def test_what_is_not_a_claim_is_reported(value: object, message: str):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        claims(value)
-
-
-def test_a_tag_keeps_a_scalar_and_writes_the_rest_as_json():
-    assert [tag(value) for value in ("a", 5, 0.5, True)] == ["a", 5, 0.5, True]
-    assert tag(["ü", {"a": None}]) == '["ü",{"a":null}]'
+def test_claims(value: object, expected: object):
+    expect(claims, value, expected)
 
 
 @each_case(
@@ -169,57 +109,42 @@ def test_a_tag_keeps_a_scalar_and_writes_the_rest_as_json():
         ('{"a": 1}', {"a": 1}),
         ("{}", {}),
         ("easy, faq", {"Tags": "easy, faq"}),
-        (["easy", "faq"], {"Tags": '["easy","faq"]'}),
+        (["ü", {"a": None}], {"Tags": '["ü",{"a":null}]'}),
+        ({"a": 0.5, "b": True}, {"a": 0.5, "b": True}),
     ],
 )
 def test_an_object_of_tags_is_taken_apart(value: object, expected: dict[str, object]):
     assert tags(value, "Tags") == expected
 
 
-UUIDOfDocumentIds = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
+UUID1 = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
+UUID2 = UUID1[::-1]
 
 
 @each_case(
     ("value", "expected"),
-    [
-        (5, ["5"]),
-        (5.0, ["5"]),
-        (5.5, ["5.5"]),
-        ("5", ["5"]),
-        ("5.0", ["5"]),
-        ("1.0, 2.0", ["1", "2"]),
-        ("-1.00", ["-1"]),
-        ('"5"', ["5"]),
-        ('"5.0"', ["5"]),
-        ("'a', 'b'", ["a", "b"]),
-        ("1, 2", ["1", "2"]),
-        ("1,2,", ["1", "2"]),
-        ("[1, 2]", ["1", "2"]),
-        ("[1.0, 2.0]", ["1", "2"]),
-        ('["doc-a", "doc-b"]', ["doc-a", "doc-b"]),
-        ("['doc-a', 'doc-b']", ["doc-a", "doc-b"]),
-        ("('doc-a', 'doc-b')", ["doc-a", "doc-b"]),
-        ('["5.0"]', ["5"]),
-        ("a;b", ["a", "b"]),
-        ("a|b", ["a", "b"]),
-        ("１，２、３；文書１", ["1", "2", "3", "文書１"]),
-        ("a\tb", ["a", "b"]),
-        ("a\nb\r\nc", ["a", "b", "c"]),
-        ("my file.pdf, other.pdf", ["my file.pdf", "other.pdf"]),
-        (UUIDOfDocumentIds, [UUIDOfDocumentIds]),
-        (
-            f" {UUIDOfDocumentIds} , {UUIDOfDocumentIds[::-1]} ",
-            [UUIDOfDocumentIds, UUIDOfDocumentIds[::-1]],
-        ),
-        (["b", 2, 1.0], ["b", "2", "1"]),
-        ("[]", []),
-        ("", []),
-        ([], []),
-    ],
+    each_of(
+        (["5"], [5, 5.0, "5", "5.0", '"5"', '"5.0"', '["5.0"]']),
+        (["1", "2"], ["1, 2", "1,2,", "1.0, 2.0", "[1, 2]", "[1.0, 2.0]", "1 ,\t2", "1|, 2"]),
+        (["1", "2"], ["1, 2,,", " ,1,\n2", "1;\r\n2;\r\n"]),
+        (["a", "b"], ["'a', 'b'", "a;b", "a|b", "a\tb", "a\r\nb"]),
+        (["doc-a", "b"], ['["doc-a", "b"]', "['doc-a', 'b']", "('doc-a', 'b')", "{doc-a,b}"]),
+        (["1", "2", "3", "文書１"], ["１，２、３；文書１"]),
+        (["my file.pdf", "other.pdf"], ["my file.pdf, other.pdf"]),
+        ([UUID1], [UUID1]),
+        ([UUID1, UUID2], [f" {UUID1} , {UUID2} "]),
+        (["b", "2", "1"], [["b", 2, 1.0]]),
+        (["12345678901234567"], [12345678901234567]),
+        (["NA"], ['["NA"]', "'NA'", ["NA"]]),
+        ([], ["[]", "", []]),
+    ),
 )
 def test_ids_in_every_form(value: object, expected: list[str]):
     assert ranking(value) == tuple(Context(id=name) for name in expected)
     assert relevance(value) == dict.fromkeys(expected, 1.0)
+
+
+UNCLEAR = ["[a, b]", "('a' 'b')", "{a,NULL}", "{a:1}", "(1"]
 
 
 @each_case(
@@ -227,24 +152,12 @@ def test_ids_in_every_form(value: object, expected: list[str]):
     [
         ({"doc-a": 2}, {"doc-a": 2.0}),
         ('{"doc-a": 2, "doc-b": 0}', {"doc-a": 2.0, "doc-b": 0.0}),
-        ("{'doc-a': 0.5}", {"doc-a": 0.5}),
         ({5: 1, "7": -1}, {"5": 1.0, "7": -1.0}),
         ({"a": True, "b": False}, {"a": 1.0, "b": 0.0}),
-        ({}, {}),
         ("{}", {}),
         (["a", "a"], {"a": 1.0}),
-    ],
-)
-def test_relevance_has_grades_where_they_are_given(value: object, expected: dict[str, float]):
-    assert relevance(value) == expected
-
-
-@each_case(
-    ("value", "message"),
-    [
         ({"a": "high"}, "the grade of 'a' is 'high', not a number"),
         ({"a": None}, "the grade of 'a' is null, not a number"),
-        ({"a": [1]}, "the grade of 'a' is a list, not a number"),
         ('{"a": NaN}', "nan is not a finite number"),
         ('{"a": 1e999}', "inf is not a finite number"),
         ('{"a": 1, "a": 2}', "duplicate name 'a' in an object"),
@@ -253,202 +166,109 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
         ([None], "null is not a document id"),
         ([["a", "b"]], "a list is not a document id"),
         ([""], "a document id is blank"),
-        ("[a, b]", "starts like a list but cannot be parsed"),
-        ("('a' 'b')", "starts like a list but cannot be parsed"),
-        ("{a,NULL}", "starts like a list but cannot be parsed"),
-        ("{a:1}", "starts like a list but cannot be parsed"),
+        (math.inf, "may not be the number"),
+        *each_of(("starts like a list but cannot be parsed", UNCLEAR)),
         ('"a"; "b"', "the quotes of '\"a\"' are unclear"),
-        ("(1", "starts like a list but cannot be parsed"),
         ("1 2", "'1 2' may be one id or several; separate ids with commas"),
         (", ;", "', ;' contains no id"),
     ],
 )
-def test_what_is_not_an_id_or_grade_is_reported(value: object, message: str):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        relevance(value)
+def test_relevance_has_grades_where_they_are_given(value: object, expected: object):
+    expect(relevance, value, expected)
 
 
-@each_case("value", ["nan", "NaN", "None", "NULL", "null", "N/A", "n/a", "na", " NA "])
-def test_a_word_for_missing_is_missing(value: str):
-    assert relevance(value) is None
-    assert ranking(value) is None
-
-
-def test_a_word_for_missing_is_an_id_in_quotes():
-    assert relevance('["NA"]') == relevance("'NA'") == relevance(["NA"]) == {"NA": 1.0}
+def test_a_word_for_missing_is_missing():
+    for word in ("nan", "NaN", "None", "NULL", "null", "N/A", "n/a", "na", " NA "):
+        assert relevance(word) is None
+        assert ranking(word) is None
 
 
 @each_case(
     ("value", "message"),
     [
         ("1, nan", "'nan' is not an id; remove it, or put it in quotes if it is one"),
-        ("1, -", "'-' is not an id"),
         ("1; N/A; 2", "'N/A' is not an id"),
-        ("[1.0, nan]", "null"),
         ("[None, x]", "'None' is not an id"),
         ("[1, None]", "null"),
         ("1,,2", "an id is missing in '1,,2'; remove a separator, or fill it in"),
-        ("1 ; ; 2;", "an id is missing"),
         ("[1, , 2]", "an id is missing"),
         ("[1.0, NaN]", "nan is not a finite number"),
         ("-", "'-' is ambiguous; write [] for no documents, or leave it blank if unknown"),
         (" — ", "'—' is ambiguous"),
         (1.2345678901234568e16, "12345678901234568 may not be the number that was typed"),
-        ([1e15], "1000000000000000 may not be the number that was typed"),
         ("[-2e15]", "-2000000000000000 may not be the number that was typed"),
     ],
 )
 def test_what_may_be_another_id_is_reported_in_both(value: object, message: str):
-    for read in (relevance, ranking):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            read(value)
+    expect(relevance, value, message)
+    expect(ranking, value, message)
 
 
-@each_case("value", ["1, 2,,", " ,1,\n2", "1;\r\n2;\r\n", "1|, 2"])
-def test_separators_around_ids_leave_no_gap(value: str):
-    assert ranking(value) == (Context(id="1"), Context(id="2"))
-
-
-def test_a_long_whole_number_is_exact():
-    assert relevance(12345678901234567) == {"12345678901234567": 1.0}
-
-
-def test_what_is_not_finite_is_not_an_id():
-    with pytest.raises(ValueError, match="may not be the number"):
-        relevance(math.inf)
+A, B = Context(text="a"), Context(text="b")
+A1, A7 = Context(text="a", id="1"), Context(text="a", id="7", score=-0.5)
+PRINTED = "[Document(id='1', metadata={'n': nan}, page_content='a'), Document(text='b')]"
+UNPARSED = [
+    *("['a ' 'b', 'c']", "['a' 'b' ... 'c']", "{'a', 'b", "('a', 'b", "{a,b}", "[“a”, “b”]"),
+    *("[Document(page_content='a', metadata=<M>)]", "[<Document object at 0x7f>]", '["a", "b]'),
+    "0    a\n1    b\ndtype: object",
+]
 
 
 @each_case(
     ("value", "expected"),
-    [
-        (["a", "b"], [Context(text="a"), Context(text="b")]),
-        ("one text, with commas", [Context(text="one text, with commas")]),
-        ("[1] Miller says so.", [Context(text="[1] Miller says so.")]),
-        ('["a", "b"]', [Context(text="a"), Context(text="b")]),
-        ("['a', \"it's\"]", [Context(text="a"), Context(text="it's")]),
-        ('[{"text": "a", "id": 7, "score": 0.5}]', [Context(text="a", id="7", score=0.5)]),
-        ([{"text": "a", "id": 7.0, "score": 1, "page": 3}], [Context(text="a", id="7", score=1)]),
-        ([{"text": "", "id": "7"}], [Context(text="", id="7")]),
-        ([{"id": None, "Page Content": "a"}], [Context(text="a")]),
-        ([{"content": "theirs", "text": "ours"}], [Context(text="ours")]),
-        ("{'a', 'b'}", [Context(text="a"), Context(text="b")]),
-        ("frozenset({'a'})", [Context(text="a")]),
-        ("['a'\n \"it's\"]", [Context(text="a"), Context(text="it's")]),
-        (
-            "[{'text': 'a', 'id': 1}\n {'text': 'b'}]",
-            [Context(text="a", id="1"), Context(text="b")],
-        ),
-        ("array(['a', 'b'], dtype=object)", [Context(text="a"), Context(text="b")]),
-        ("[np.str_('a')]", [Context(text="a")]),
-        (
-            '{"a b","say \\"c\\"",d}',
-            [Context(text="a b"), Context(text='say "c"'), Context(text="d")],
-        ),
-        ('"[\\"a\\", \\"b\\"]"', [Context(text="a"), Context(text="b")]),
-        (
-            "[Document(id='1', metadata={'n': nan}, page_content='a'), Document(page_content='b')]",
-            [Context(text="a", id="1"), Context(text="b")],
-        ),
-        ("page_content='a' metadata={'s': 1}", [Context(text="a")]),
-        (
-            "[NodeWithScore(node=TextNode(id_='7', text='a'), score=-0.5)]",
-            [Context(text="a", id="7", score=-0.5)],
-        ),
-        ('("Company") means us', [Context(text='("Company") means us')]),
-        ('"a", "b"', [Context(text='"a", "b"')]),
-        ("{name}", [Context(text="{name}")]),
-        ("{}", []),
-        ("set()", []),
-        ("[]", []),
-        ("", []),
-        ([], []),
-    ],
+    each_of(
+        ((A, B), [["a", "b"], '["a", "b"]', "{'a', 'b'}", "array(['a', 'b'], dtype=object)"]),
+        ((A, B), ['"[\\"a\\", \\"b\\"]"']),
+        ((A, Context(text="it's")), ["['a', \"it's\"]", "['a'\n \"it's\"]"]),
+        ((A7,), ['[{"text": "a", "id": 7, "score": -0.5}]']),
+        ((A7,), [[{"text": "a", "id": 7.0, "score": -0.5, "page": 3}]]),
+        ((A7,), ["[NodeWithScore(node=TextNode(id_='7', text='a'), score=-0.5)]"]),
+        ((Context(text="", id="7"),), [[{"text": "", "id": "7"}]]),
+        ((A,), [[{"id": None, "Page Content": "a"}], [{"content": "theirs", "text": "a"}]]),
+        ((A,), ["frozenset({'a'})", "[np.str_('a')]", "page_content='a' metadata={'s': 1}"]),
+        ((A1, B), ["[{'text': 'a', 'id': 1}\n {'text': 'b'}]", PRINTED]),
+        ((Context(text="a b"), Context(text='say "c"')), ['{"a b","say \\"c\\""}']),
+        ((), ["{}", "set()", "[]", "", []]),
+        ("this is 5, not a list of texts", [5]),
+        ("this is an object, not a list of texts", [{"text": "a"}]),
+        ("item 2 is 5, not text or an object with text", [["a", 5]]),
+        ("item 1 is 1, not text or an object with text", ["[1, 2]"]),
+        ("item 1 has no text; it has 'id'", [[{"id": "a"}]]),
+        ("item 1: the score is 'high', not a number", [[{"text": "a", "score": "high"}]]),
+        ("item 1: a document id is blank", [[{"text": "a", "id": " "}]]),
+        ("item 1: this is a list, not text", [[{"text": ["a"]}]]),
+        ("this starts like a list but cannot be parsed", UNPARSED),
+        ("(its end is missing); write", ["['The sky is blue.', 'The', '", '[{"text": "a"}, {"te']),
+    ),
 )
-def test_contexts_in_every_form(value: object, expected: list[Context]):
-    assert contexts(value) == tuple(expected)
+def test_contexts_in_every_form(value: object, expected: object):
+    expect(contexts, value, expected)
+    for same in ("one, text", "[1] Miller says so.", '("Company") means us', '"a", "b"', "{name}"):
+        assert contexts(same) == (Context(text=same),)
 
 
-@pytest.mark.parametrize("name", CONTEXT_ALIASES["text"])
-def test_others_names_for_the_text(name: str):
-    assert contexts([{name: "a"}]) == (Context(text="a"),)
-
-
-@pytest.mark.parametrize("name", CONTEXT_ALIASES["id"])
-def test_others_names_for_the_id(name: str):
-    assert ranking([{name: 5.0}]) == (Context(id="5"),)
+@each_case(("kind", "name"), [(kind, n) for kind in ("text", "id") for n in CONTEXT_ALIASES[kind]])
+def test_others_names_for_the_parts_of_a_context(kind: str, name: str):
+    read, value = (contexts, "a") if kind == "text" else (ranking, 5.0)
+    assert read([{name: value}]) == (Context(text="a") if kind == "text" else Context(id="5"),)
 
 
 @each_case(
     ("value", "expected"),
-    [
-        (["b", 2], [Context(id="b"), Context(id="2")]),
-        ("b, 2.0", [Context(id="b"), Context(id="2")]),
-        ("[2, 1]", [Context(id="2"), Context(id="1")]),
-        ("[2 1]", [Context(id="2"), Context(id="1")]),
-        ("{b,c}", [Context(id="b"), Context(id="c")]),
-        ("[np.int64(2), 1]", [Context(id="2"), Context(id="1")]),
-        ([np.int64(2), np.array(1)], [Context(id="2"), Context(id="1")]),
-        (7, [Context(id="7")]),
-        ('[{"point_id": 3, "score": 0.9}]', [Context(id="3", score=0.9)]),
-        ([{"text": "only a text"}], [Context(text="only a text")]),
-        ([], []),
-        ("", []),
-    ],
+    each_of(
+        ("b 2", [["b", 2], "b, 2.0", "{b,2}"]),
+        ("2 1", ["[2, 1]", "[2 1]", "[np.int64(2), 1]", [np.int64(2), np.array(1)]]),
+    ),
 )
-def test_rankings_in_every_form(value: object, expected: list[Context]):
-    assert ranking(value) == tuple(expected)
+def test_rankings_in_every_form(value: object, expected: str):
+    assert " ".join(str(each.id) for each in ranking(value) or ()) == expected
+    assert ranking('[{"point_id": 3, "score": 0.9}]') == (Context(id="3", score=0.9),)
+    assert ranking([{"text": "only a text"}]) == (Context(text="only a text"),)
+    expect(ranking, [["a"]], "item 1 is a list, not an id or")
+    expect(ranking, [None], "item 1 is null")
+    expect(ranking, [{"score": 1}], "item 1 has neither id nor text; it has 'score'")
 
 
-@each_case(
-    ("value", "message"),
-    [
-        (5, "this is 5, not a list of texts"),
-        ({"text": "a"}, "this is an object, not a list of texts"),
-        (["a", 5], "item 2 is 5, not text or an object with text"),
-        (["a", None], "item 2 is null, not text or an object with text"),
-        ("[1, 2]", "item 1 is 1, not text or an object with text"),
-        ([{"id": "a"}], "item 1 has no text; it has 'id'"),
-        ([{}], "item 1 has no text; it has no names"),
-        ([{"text": "a", "score": "high"}], "item 1: the score is 'high', not a number"),
-        ([{"text": "a", "id": " "}], "item 1: a document id is blank"),
-        ([{"text": ["a"]}], "item 1: this is a list, not text"),
-        ("['a ' 'b', 'c']", "this starts like a list but cannot be parsed"),
-        ("['a' 'b' ... 'c']", "this starts like"),
-        ("{'a', 'b", "this starts like"),
-        ("('a', 'b", "this starts like"),
-        ("{a,b}", "this starts like"),
-        ("[“a”, “b”]", "this starts like"),
-        ("[Document(page_content='a', metadata=<M>)]", "this starts like"),
-        ("[<Document object at 0x7f>]", "this starts like"),
-        ("0    a\n1    b\ndtype: object", "this starts like"),
-        ("[Chunk(size=3)]", "item 1 has no text; it has 'size'"),
-        ('["a", "b]', "this starts like"),
-        (
-            "['The sky is blue.', 'The sea is gr",
-            "cannot be parsed (its end is missing); write",
-        ),
-        ('[{"text": "a"}, {"te', "(its end is missing)"),
-    ],
-)
-def test_what_is_not_a_context_is_reported(value: object, message: str):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        contexts(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ([["a"]], "item 1 is a list, not an id or an object with an id"),
-        ([None], "item 1 is null, not an id or an object with an id"),
-        ([{"score": 1}], "item 1 has neither id nor text; it has 'score'"),
-        ([True], "True is not a document id"),
-    ],
-)
-def test_what_is_not_a_rank_is_reported(value: object, message: str):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ranking(value)
-
-
-@each_case("value", ["a|\n| x | y |\n| --- | --- |", "a||b"])
-def test_a_table_among_joined_texts_is_refused(value: str):
-    assert isinstance(split_joined(value), Unreadable)
+def test_a_table_among_joined_texts_is_refused():
+    for value in ("a|\n| x | y |\n| --- | --- |", "a||b"):
+        assert isinstance(split_joined(value), Unreadable)

@@ -1,18 +1,32 @@
-import math
+import importlib.util
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from tests.cases import each_case
 
 from ragstone.demo.questions import Entry, corpus, entries
-from ragstone.demo.server import MOST_WORDS, Index, Retriever, Variant, content_words
+from ragstone.demo.server import (
+    MOST_WORDS,
+    NOT_FOUND,
+    WITHOUT_GUIDES,
+    Found,
+    Index,
+    Retriever,
+    Service,
+    Variant,
+    content_words,
+    make_service,
+)
+from ragstone.errors import UnknownNameError
 
 QUERY = "How long does the Tarn 4 take to charge from empty to 50 percent?"
 ANSWERABLE = [entry for entry in entries() if entry.point_ids]
 
 
 @pytest.fixture(scope="module")
-def good() -> Retriever:
+def retriever() -> Retriever:
     return Retriever(corpus())
 
 
@@ -23,54 +37,37 @@ def ids(retriever: Retriever, entry: Entry, threshold: float = 0.0) -> list[int]
 
 def hit_and_mrr(retriever: Retriever) -> tuple[float, float]:
     """Hit@5 and MRR@5 over the questions that something answers."""
-    first = [
-        next((1 / rank for rank, found in enumerate(got, 1) if found in entry.point_ids), 0.0)
-        for entry in ANSWERABLE
-        for got in [ids(retriever, entry)]
-    ]
+    first = []
+    for entry in ANSWERABLE:
+        ranks = [n for n, found in enumerate(ids(retriever, entry), 1) if found in entry.point_ids]
+        first.append(1 / ranks[0] if ranks else 0.0)
     return sum(value > 0 for value in first) / len(first), sum(first) / len(first)
 
 
-def test_the_right_passage_comes_first(good: Retriever):
-    found = good.search(QUERY)
+def test_the_right_passage_comes_first(retriever: Retriever):
+    search = retriever.search
+    found = search(QUERY)
     assert found[0].passage.id == 101
     assert [place.score for place in found] == sorted((p.score for p in found), reverse=True)
-
-
-def test_top_k_cuts_the_same_ranking(good: Retriever):
-    assert good.search(QUERY, top_k=2) == good.search(QUERY, top_k=10)[:2]
-
-
-def test_the_threshold_keeps_scores_at_and_above_it(good: Retriever):
-    found = good.search(QUERY)
+    assert search(QUERY, top_k=2) == search(QUERY, top_k=10)[:2]
     mark = found[2].score
-    assert list(good.search(QUERY, score_threshold=mark)) == [p for p in found if p.score >= mark]
-
-
-def test_a_specific_question_scores_high_and_one_from_another_world_low(good: Retriever):
-    assert good.search(QUERY)[0].score > 0.7
-    strange = good.search("Which phone call did the baker make before the sourdough bread rose?")
+    assert list(search(QUERY, score_threshold=mark)) == [p for p in found if p.score >= mark]
+    assert found[0].score > 0.7
+    strange = search("Which phone call did the baker make before the sourdough bread rose?")
     assert all(place.score < 0.4 for place in strange)
 
 
-def test_most_answerable_questions_find_something_above_07(good: Retriever):
-    above = sum(bool(good.search(entry.query, score_threshold=0.7)) for entry in ANSWERABLE)
+def test_a_threshold_leaves_most_answers_and_nothing_of_what_nothing_answers(retriever: Retriever):
+    above = sum(bool(ids(retriever, entry, 0.7)) for entry in ANSWERABLE)
     assert 0.7 <= above / len(ANSWERABLE) <= 0.95
-
-
-def test_a_high_threshold_mostly_leaves_nothing_of_what_nothing_answers(good: Retriever):
     unanswerable = [entry for entry in entries() if not entry.point_ids]
-    assert sum(bool(ids(good, entry, 0.7)) for entry in unanswerable) <= 1
+    assert sum(bool(ids(retriever, entry, 0.7)) for entry in unanswerable) <= 1
 
 
-def test_the_good_retriever_is_good_but_not_perfect(good: Retriever):
-    hit, mrr = hit_and_mrr(good)
+def test_the_good_retriever_is_better_but_not_perfect(retriever: Retriever):
+    hit, mrr = hit_and_mrr(retriever)
     assert 0.85 <= hit <= 0.96
     assert mrr < hit
-
-
-def test_the_worse_retriever_is_clearly_worse(good: Retriever):
-    hit, mrr = hit_and_mrr(good)
     worse_hit, worse_mrr = hit_and_mrr(Retriever(corpus(), variant=Variant.WORSE))
     assert worse_hit <= hit - 0.1
     assert worse_mrr <= mrr - 0.2
@@ -86,9 +83,6 @@ ENTRIES = [
 
 def test_content_words_are_lower_case_once_each_and_without_stop_words():
     assert content_words("How do I charge the Charge-Pad, at 45 W?") == ("charge", "pad", "45", "w")
-
-
-def test_content_words_end_somewhere():
     assert len(content_words(" ".join(f"w{n}" for n in range(500)))) == MOST_WORDS
 
 
@@ -97,33 +91,9 @@ def test_no_query_breaks_the_search(query: str):
     assert Index(ENTRIES).similarities(content_words(query)) == {}
 
 
-def test_rarity_is_the_inverse_document_frequency():
-    index = Index(ENTRIES)
-    assert index.rarity("camera") == pytest.approx(math.log(3.5 / 1.5))
-    assert index.rarity("unheard") == pytest.approx(math.log(4.5 / 0.5))
-    assert index.rarity("phone") == 1e-6, (
-        "half of the entries hold it: log(1) is raised to the floor"
-    )
-
-
-def test_a_similarity_follows_the_documented_formula():
-    # One word, once, in a text of average length (every entry has 4 + 1 words or nearly).
-    index = Index([(n, "", f"word{n} filler") for n in range(10)])
-    assert index.similarities(["word3"]) == {3: pytest.approx(1 - math.exp(-2.6))}
-
-
-def test_a_word_that_nothing_holds_lowers_the_similarity():
-    index = Index(ENTRIES)
-    alone, beside = index.similarities(["camera"]), index.similarities(["camera", "unheard"])
-    assert 0 < beside[3] < alone[3] < 1
-
-
-def test_stemming_finds_other_forms_and_can_be_switched_off():
+def test_stems_and_titles_can_be_left_out():
     assert set(Index(ENTRIES).similarities(["charged"])) == {1}
     assert Index(ENTRIES, stem=False).similarities(["charged"]) == {}
-
-
-def test_titles_can_be_left_out():
     assert set(Index(ENTRIES).similarities(["camera"])) == {3}
     assert Index(ENTRIES, title_weight=0).similarities(["camera"]) == {}
 
@@ -133,3 +103,69 @@ def test_many_threads_may_search_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda n: index.similarities([f"word{n % 7}"]), range(400)))
     assert all(len(entries) == 7 for entries in found)
+
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_errors.py"
+WARRANTY = "How long is the warranty of a new phone?"
+
+
+def test_chat_looks_at_what_search_finds(service: Service):
+    answer = service.chat(WARRANTY, top_k=3, score_threshold=0.3)
+    assert answer.found == service.search(WARRANTY, top_k=3, score_threshold=0.3)
+    alone = service.chat(WARRANTY, mode="llm_only")
+    assert (alone.response, alone.found) == (WITHOUT_GUIDES, ())
+
+
+def test_an_unknown_retriever_is_told():
+    with pytest.raises(UnknownNameError, match="did you mean 'worse'"):
+        make_service("worst")
+
+
+SPOKEN = {line.spoken: passage.id for passage in corpus() for line in passage.lines}
+
+
+@pytest.fixture(scope="module")
+def service() -> Service:
+    return make_service()
+
+
+def sentences(answer: str) -> list[str]:
+    return [f"{piece}." for piece in answer.removesuffix(".").split(". ")]
+
+
+def test_every_sentence_comes_from_a_passage_that_was_retrieved(service, retriever: Retriever):
+    for entry in entries():
+        found = retriever.search(entry.query)
+        answer = service.answer(entry.query, found)
+        if answer != NOT_FOUND:
+            said = sentences(answer)
+            assert 2 <= len(said) <= 4
+            assert {SPOKEN[sentence] for sentence in said} <= {p.passage.id for p in found}
+    query = "There is a blue snowflake next to the battery symbol. What does it mean?"
+    said = "When it is colder than 0 °C, a blue snowflake is shown next to the battery symbol"
+    assert service.answer(query, retriever.search(query)).startswith(said)
+
+
+def test_a_passage_that_is_too_far_off_is_nothing_found(service: Service):
+    assert service.answer("How long is the warranty?", ()) == NOT_FOUND
+    assert service.answer("warranty", [Found(corpus()[0], 0.44)]) == NOT_FOUND
+    assert service.answer("charging", [Found(corpus()[0], 0.46)]) != NOT_FOUND
+
+
+def test_several_questions_are_answered_with_nothing_found(service: Service, retriever: Retriever):
+    unanswerable = [entry for entry in entries() if not entry.point_ids]
+    answers = [service.answer(e.query, retriever.search(e.query)) for e in unanswerable]
+    assert 4 <= answers.count(NOT_FOUND) < len(unanswerable), "most, but as in life not all"
+
+
+def test_most_injected_errors_are_found_and_few_others(monkeypatch) -> None:
+    spec = importlib.util.spec_from_file_location("injected_errors", BENCHMARK)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, script)
+    spec.loader.exec_module(script)
+    result = script.count()
+    assert result.wrong >= 25
+    assert result.precision >= 0.8
+    assert result.recall >= 0.8

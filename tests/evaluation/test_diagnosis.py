@@ -1,5 +1,3 @@
-import pytest
-
 from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import rescore_row
@@ -46,38 +44,41 @@ def blamed(run: Run) -> dict[str, ClaimIssue]:
     return {each.claim: each.blame for each in run.rows[0].blamed}
 
 
-def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
+async def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
     run, judge = ran("faithfulness", "context_recall", "claim_recall")
-    assert blamed(run) == {
-        "r2": ClaimIssue.CONTRADICTED,
-        "r3": ClaimIssue.NOT_FOUND,
-        "e2": ClaimIssue.IGNORED,
-        "e3": ClaimIssue.NOT_RETRIEVED,
-    }
-    assert {each.of for each in run.rows[0].blamed if each.claim == "r2"} == {"response"}
+    told = run.rows[0].to_dict()["blame"]
+    assert told == [
+        {"claim": "r2", "of": "response", "blame": "contradicted"},
+        {"claim": "r3", "of": "response", "blame": "not found in any context"},
+        {"claim": "e2", "of": "reference", "blame": "retrieved and ignored"},
+        {"claim": "e3", "of": "reference", "blame": "not retrieved"},
+    ]
     assert len(judge.asked) == 5, "blame asks nothing: two extractions, three verifications"
-
-
-def test_verdicts_that_nobody_asked_for_blame_nothing() -> None:
-    assert set(blamed(ran("faithfulness")[0])) == {"r2", "r3"}
-    assert blamed(ran("context_recall")[0]) == {}, "whether the response has them is not known"
-    assert blamed(ran("claim_recall")[0]) == {}
-
-
-def test_metrics_of_several_checks_blame_too() -> None:
-    run, _ = ran("answer_correctness", "context_recall")
-    assert set(blamed(run)) == {"e2", "e3"}
-
-
-def test_where_nothing_was_retrieved_all_that_misses_was_not_retrieved() -> None:
+    assert run.to_dict()["blame"] == dict.fromkeys(
+        ["contradicted", "not found in any context", "retrieved and ignored", "not retrieved"], 1
+    )
+    assert DiagnosedClaim.model_validate(told[0]) == run.rows[0].blamed[0]
+    for again in ("claim_recall", "faithfulness:deepeval"):  # a row keeps its ledger and blame
+        row: Row = await rescore_row(run.rows[0], [get(again)])
+        assert row.blamed == run.rows[0].blamed
     run, _ = ran("faithfulness", "context_recall", "claim_recall", contexts=[])
     assert blamed(run)["e2"] is ClaimIssue.NOT_RETRIEVED
     assert blamed(run)["r1"] is ClaimIssue.NOT_FOUND
 
 
-def test_a_question_that_was_not_answered_blames_nothing() -> None:
-    run, _ = ran("faithfulness", "claim_recall", answers=Failure(Cause.REFUSAL, "no"))
-    assert run.rows[0].blamed == ()
+def test_verdicts_that_nobody_asked_for_blame_nothing() -> None:
+    def partly(question: VerifyClaims) -> list[dict[str, str]]:
+        return [{"label": "PARTIALLY_SUPPORTED"} for _ in question.claims]
+
+    run, _ = ran("faithfulness")
+    assert set(blamed(run)) == {"r2", "r3"}
+    assert "memory" not in run_as_markdown(run), "no cause is told that nobody can know"
+    assert blamed(ran("context_recall")[0]) == {}, "whether the response has them is not known"
+    assert blamed(ran("claim_recall")[0]) == {}
+    assert set(blamed(ran("answer_correctness", "context_recall")[0])) == {"e2", "e3"}
+    assert blamed(ran("faithfulness,allow_partial=true", answers=partly)[0]) == {}
+    refused = Failure(Cause.REFUSAL, "no")
+    assert blamed(ran("faithfulness", "claim_recall", answers=refused)[0]) == {}
 
 
 def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
@@ -107,39 +108,3 @@ def test_claims_that_are_sentences_as_extraction_failed_are_blamed() -> None:
     judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
     run = evaluate([SAMPLE], metrics="hallucination,claim_source=hybrid", judge=judge)
     assert set(blamed(run)) == {"r2", "r3"}
-
-
-def test_what_is_supported_in_part_is_not_blamed() -> None:
-    def partly(question: VerifyClaims) -> list[dict[str, str]]:
-        return [{"label": "PARTIALLY_SUPPORTED"} for _ in question.claims]
-
-    run, _ = ran("faithfulness,allow_partial=true", answers=partly)
-    assert run.rows[0].blamed == ()
-
-
-@pytest.mark.parametrize("again", ["claim_recall", "faithfulness:deepeval"])
-async def test_a_row_that_is_scored_again_keeps_its_ledger_and_blame(again: str) -> None:
-    run, _ = ran("faithfulness", "context_recall", "claim_recall")
-    row: Row = await rescore_row(run.rows[0], [get(again)])
-    assert row.blamed == run.rows[0].blamed
-
-
-def test_blame_stands_in_the_rows_and_the_summary() -> None:
-    run, _ = ran("faithfulness", "context_recall", "claim_recall")
-    told = run.rows[0].to_dict()["blame"]
-    assert told == [
-        {"claim": "r2", "of": "response", "blame": "contradicted"},
-        {"claim": "r3", "of": "response", "blame": "not found in any context"},
-        {"claim": "e2", "of": "reference", "blame": "retrieved and ignored"},
-        {"claim": "e3", "of": "reference", "blame": "not retrieved"},
-    ]
-    assert run.to_dict()["blame"] == dict.fromkeys(
-        ["contradicted", "not found in any context", "retrieved and ignored", "not retrieved"], 1
-    )
-    assert DiagnosedClaim.model_validate(told[0]) == run.rows[0].blamed[0]
-
-
-def test_a_diagnosis_states_what_was_observed_and_no_cause_it_cannot_know() -> None:
-    run, _ = ran("faithfulness")
-    assert blamed(run)["r3"].value == "not found in any context"
-    assert "memory" not in run_as_markdown(run)

@@ -56,42 +56,31 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-class Written(Model):
-    """Gives the sentences as claims and supports them all; counts what it is sent."""
-
+class Silent(Model):
     name = "written:model"
     identity = "written"
 
-    def __init__(self) -> None:
-        self.characters = self.calls = 0
-
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        self.calls += 1
-        self.characters += len(prompt.system + prompt.user)
-        return Completion("")
+        raise AssertionError(prompt)
 
 
-async def prompts_of(row: Mapping[str, object]) -> Written:
-    """Put the two questions of a row as a run does, its sentences being its claims."""
-    model = Written()
-    judge = LlmJudge(model)
-    response = str(row["response"])
-    contexts = row["contexts"]
+def characters_of(row: Mapping[str, object]) -> int:
+    """Return the length of a run's two questions of a row, its sentences being its claims."""
+    judge = LlmJudge(Silent())
+    response, contexts = str(row["response"]), row["contexts"]
     assert isinstance(contexts, list)
     claims = tuple(f"{text.rstrip('.')}." for text in response.split(". "))
     extract = ExtractClaims(query=str(row["query"]), response=response)
     verify = VerifyClaims(claims=claims, contexts=tuple(contexts))
-    for prompt in (judge.prompt(extract), judge.prompt(verify)):
-        await model.complete(prompt)
-    return model
+    prompts = [judge.prompt(extract), judge.prompt(verify)]
+    return sum(len(prompt.system + prompt.user) for prompt in prompts)
 
 
 async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     """Also within a running loop."""
     found = estimated()
     assert (found.rows, found.calls) == (4, (8, 8))
-    real = [await prompts_of(row) for row in ROWS]
-    tokens = sum(model.characters for model in real) / 4
+    tokens = sum(map(characters_of, ROWS)) / 4
     least, most = found.prompt_tokens
     assert least == pytest.approx(tokens, rel=0.15)
     assert least <= most <= 1.3 * least
@@ -99,35 +88,39 @@ async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     assert 0 < found.completion_tokens[0] < found.completion_tokens[1]
     assert found.notes == ("cached replies are not requested again",)
     assert estimated(cache=False).notes == ()
-
-
-def test_nothing_is_written_or_sent(tmp_path: Path) -> None:
-    estimated(verify="truths", config={"include_reason": True, "votes": 2})
-    assert list(tmp_path.iterdir()) == []
+    found = estimated(judge="offline")
+    assert (found.rows, found.calls) == (4, (0, 0))
+    assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
+    assert (found.cost_usd, found.notes) == ((0, 0), ())
 
 
 @each_case(
     ("options", "calls"),
     [
-        ({"verify": "each"}, (4 * (1 + 5), 4 * (1 + 10))),
-        ({"config": {"batch_size": 2}}, (4 * (1 + 3), 4 * (1 + 5))),
-        ({"config": {"batch_size": 5}}, (4 * (1 + 1), 4 * (1 + 2))),
-        ({"verify": "truths"}, (4 * (1 + 3 + 1), 4 * (1 + 3 + 1))),
-        ({"preset": "deepeval"}, (4 * (1 + 3 + 1 + 1), 4 * (1 + 3 + 1 + 1))),
-        ({"preset": "ragaliq"}, (4 * (1 + 5), 4 * (1 + 10))),
-        ({"preset": "ragas"}, (8, 8)),
-        ({"config": {"claim_source": "sentences"}}, (4, 4)),
-        ({"config": {"claim_source": "hybrid"}}, (8, 8)),
-        ({"config": {"include_reason": True}}, (12, 12)),
-        ({"config": {"votes": 3}}, (4 * (1 + 3), 4 * (1 + 3))),
-        ({"judge": "openai:gpt-4o-mini,openai:gpt-4o"}, (4 * (1 + 2), 4 * (1 + 2))),
-        ({"limit": 1}, (2, 2)),
-        ({"metrics": ["faithfulness", "faithfulness:ragas"]}, (8, 8)),
-        ({"metrics": ["faithfulness", "faithfulness,verify=each"]}, (4 * 7, 4 * 12)),
+        ({"verify": "each"}, (1 + 5, 1 + 10)),
+        ({"config": {"batch_size": 2}}, (1 + 3, 1 + 5)),
+        ({"config": {"batch_size": 5}}, (1 + 1, 1 + 2)),
+        ({"verify": "truths"}, (1 + 3 + 1, 1 + 3 + 1)),
+        ({"preset": "deepeval"}, (1 + 3 + 1 + 1, 1 + 3 + 1 + 1)),
+        ({"preset": "ragaliq"}, (1 + 5, 1 + 10)),
+        ({"preset": "ragas"}, (2, 2)),
+        ({"config": {"claim_source": "sentences"}}, (1, 1)),
+        ({"config": {"claim_source": "hybrid"}}, (2, 2)),
+        ({"config": {"include_reason": True}}, (3, 3)),
+        ({"config": {"votes": 3}}, (1 + 3, 1 + 3)),
+        ({"judge": "openai:gpt-4o-mini,openai:gpt-4o"}, (1 + 2, 1 + 2)),
+        ({"metrics": ["faithfulness", "faithfulness:ragas"]}, (2, 2)),
+        ({"metrics": ["faithfulness", "faithfulness,verify=each"]}, (7, 12)),
+        ({"metrics": "hit"}, (0, 0)),
+        ({"max_calls": 1}, (2, 2)),  # a budget is made by an estimate
     ],
 )
-def test_calls_of_every_way_of_asking(options: dict[str, object], calls: tuple[int, int]) -> None:
-    assert estimated(**options).calls == calls
+def test_calls_of_every_way_of_asking(
+    options: dict[str, object], calls: tuple[int, int], tmp_path: Path
+) -> None:
+    row = {**ROWS[0], "ranking": ["a"], "relevance": ["a"]}
+    assert estimated([row, ROWS[1]], limit=1, **options).calls == calls
+    assert list(tmp_path.iterdir()) == []
 
 
 @each_case(
@@ -157,28 +150,11 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
 
 
-def test_the_offline_judge_takes_nothing() -> None:
-    found = estimated(judge="offline")
-    assert (found.rows, found.calls) == (4, (0, 0))
-    assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
-    assert (found.cost_usd, found.notes) == ((0, 0), ())
-
-
-def test_ranking_metrics_ask_nobody() -> None:
-    rows = [{**row, "ranking": ["a"], "relevance": ["a"]} for row in ROWS]
-    assert estimated(rows, metrics="hit").calls == (0, 0)
-
-
-def test_a_cost_is_told_where_a_price_is_known() -> None:
+def test_a_cost_is_told_where_a_price_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ROWS[:1]
-    least, most = (
-        estimated(rows, base_url="http://localhost:11434/v1", judge="ollama:m").cost_usd or ()
-    )
-    assert (least, most) == (0, 0)
+    local = estimated(rows, base_url="http://localhost:11434/v1", judge="ollama:m")
+    assert local.cost_usd == (0, 0)
     assert estimated(rows, judge="openai:no-such-model-at-all").cost_usd is None
-
-
-def test_a_cost_at_the_providers_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not a key")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     said = Evaluation.estimate(ROWS, metrics="faithfulness", judge="openai:gpt-4o-mini")
@@ -186,28 +162,13 @@ def test_a_cost_at_the_providers_own_place(monkeypatch: pytest.MonkeyPatch) -> N
     assert 0 < said.cost_usd[0] < said.cost_usd[1] < 0.01
 
 
-def test_a_budget_is_not_held_against_an_estimate(tmp_path: Path) -> None:
-    """It is what the budget is made by."""
-    assert estimated(max_calls=3).calls == (8, 8)
-    settings = tmp_path / "ragstone.yaml"
-    settings.write_text("max_calls: 3\nbatch_size: 2\n", encoding="utf-8")
-    assert estimated(config=settings).calls == (4 * (1 + 3), 4 * (1 + 5))
-
-
-def test_a_judge_object_has_no_estimate() -> None:
-    with pytest.raises(UsageError, match="a judge given by name"):
-        estimated(judge=ScriptedJudge({}))
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("options", "told"),
     [
         ({"metrics": "faithfullness"}, "did you mean 'faithfulness'"),
-        (
-            {"judge": "offline", "verify": "truths"},
-            "the judge offline does not support extract_truths",
-        ),
+        ({"judge": "offline", "verify": "truths"}, "offline does not support extract_truths"),
         ({"preset": "deepevil"}, "did you mean 'deepeval'"),
+        ({"judge": ScriptedJudge({})}, "a judge given by name"),
     ],
 )
 def test_what_cannot_run_has_no_estimate(options: dict[str, object], told: str) -> None:

@@ -1,11 +1,13 @@
 import asyncio
 import json
+import math
 import os
 import re
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import numpy as np
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import Cause, UnknownNameError, UsageError
-from ragstone.evaluation.runner import evaluate, evaluate_async, plan_of
+from ragstone.errors import Cause, UsageError
+from ragstone.evaluation.runner import evaluate, plan_of
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
@@ -23,7 +25,6 @@ from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import Failure
-from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
 ANSWERED = {
@@ -43,42 +44,24 @@ def test_samples_in_memory() -> None:
     assert list(run.metrics) == ["hit@5", "faithfulness"]
     assert run.summary()["hit@5"].mean == 1.0
     assert run.summary()["faithfulness"].mean == 1.0
-    assert run.manifest.judge == "scripted"
+    assert (run.manifest.judge, run.manifest.plan.judge) == ("scripted", "scripted")
     assert run.manifest.target is None
     json.dumps(run.to_dict(), allow_nan=False)
-
-
-def test_samples_may_be_samples() -> None:
     run = evaluate([Sample(id="7", query="q", contexts=(), relevance={"a": 1})], metrics="recall")
     assert run.rows[0].sample.id == "7"
     assert run.rows[0].scores["recall@5"].value == 0.0
+    said = repr(run)
+    assert said.endswith("1 rows, recall@5=0.0000>")
+    assert len(said) < 100
 
 
-async def test_it_works_within_a_running_loop() -> None:
-    run = await evaluate_async([ANSWERED], metrics="faithfulness", judge=scripted())
-    also = evaluate([ANSWERED], metrics="faithfulness", judge=scripted())
-    assert run.summary() == also.summary()
-
-
-def test_metrics_may_be_objects_with_parameters() -> None:
-    run = evaluate([ANSWERED], metrics=[Hit(k=1), Precision(k=2, denominator="retrieved")])
-    assert list(run.metrics) == ["hit@1", "precision@2,denominator=retrieved"]
-    assert run.summary()["precision@2,denominator=retrieved"].mean == 1.0
-
-
-def test_a_function_is_asked_once_a_row_for_all_metrics() -> None:
-    asked: list[str] = []
-
-    def answer(query: str) -> Mapping[str, object]:
-        asked.append(query)
-        return {"response": "r", "contexts": [{"id": "a", "text": "t"}]}
-
-    rows = [{"query": "one", "relevance": ["a"]}, {"query": "two", "relevance": ["b"]}]
-    run = evaluate(rows, metrics=["hit", "recall", "faithfulness"], target=answer, judge=scripted())
-    assert sorted(asked) == ["one", "two"]
-    assert [row.sample.query for row in run.rows] == ["one", "two"]
-    assert run.summary()["hit@5"].mean == 0.5
-    assert run.to_dict()["target_health"]["asked"] == {"function": 2}
+def test_metrics_and_marks_may_have_parameters() -> None:
+    name = "precision@2,denominator=retrieved"
+    metrics = [Hit(k=1), Precision(k=2, denominator="retrieved")]
+    run = evaluate([ANSWERED], metrics=metrics, fail_under={"hit@1": "80%", name: 0.25})
+    assert list(run.metrics) == ["hit@1", name]
+    assert run.summary()[name].mean == 1.0
+    assert [(gate.metric, gate.threshold) for gate in run.gates()] == [("hit@1", 0.8), (name, 0.25)]
 
 
 def test_a_failing_target_fails_scores_and_loses_no_row() -> None:
@@ -102,18 +85,8 @@ def test_the_deepest_metric_decides_what_the_target_is_asked_for() -> None:
     assert seen == [9]
 
 
-def test_a_judge_that_fails_is_a_failed_score() -> None:
-    judge = ScriptedJudge(
-        {"extract_claims": [{"text": "c"}], "verify_claims": Failure(Cause.REFUSAL, "no")}
-    )
-    (row,) = evaluate([ANSWERED], metrics="faithfulness", judge=judge).rows
-    assert row.scores["faithfulness"].state == "failed"
-    assert row.scores["faithfulness"].cause is Cause.REFUSAL
-
-
 def test_what_a_group_cannot_run_is_told() -> None:
     run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
-    assert "faithfulness" in run.manifest.not_run
     assert "no row has response" in run.manifest.not_run["faithfulness"]
     assert "generate_queries; use an LLM" in run.manifest.not_run["response_relevancy"]
 
@@ -130,28 +103,41 @@ def test_what_a_group_cannot_run_is_told() -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_asked(
-    options: dict[str, object], message: str
+    options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        evaluate([{"query": "q"}], **options)  # type: ignore[arg-type]
+        evaluate([{"query": "q"}], **options)
 
 
-def test_a_judge_that_does_not_take_the_question_is_told() -> None:
-    with pytest.raises(UsageError, match="the judge scripted does not support verify_claims"):
-        evaluate([ANSWERED], metrics="faithfulness", judge=ScriptedJudge({"extract_claims": []}))
-
-
-@pytest.mark.parametrize(
-    ("name", "argument"),
+@each_case(
+    ("options", "message"),
     [
-        ("api_url", "target"),
-        ("map", "columns"),
-        ("metric", "metrics"),
+        ({"judge": ScriptedJudge({"extract_claims": []})}, "scripted does not support verify_cla"),
+        ({"api_url": "x"}, "named 'api_url'; in Python, use 'target'"),
+        ({"map": "x"}, "named 'map'; in Python, use 'columns'"),
+        ({"metric": "x"}, "named 'metric'; in Python, use 'metrics'"),
+        ({"metrics": "recal"}, "did you mean 'recall'"),
+        ({"fail_under": {"mrr": 0.5}}, "applies to a metric that is not in this run"),
+        ({"fail_under": {"hit": 80}}, "ranges from 0 to 1; write 80 percent as"),
+        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use fail_under"),
+        ({"fail_under": {"hit": math.nan}}, "'nan' is not a number; use 0.8 or 80%"),
+        ({"fail_under": {"hit": "much"}}, "'much' is not a number; use 0.8 or 80%"),
+        ({"plan": Plan(), "preset": "ragas"}, "plan= contains all settings; remove preset"),
+        ({"plan": Plan(), "config": "c", "preset": "ragas"}, "remove config and preset"),
+        ({"judge": ["openai:a", "openai:b"]}, "must be a name or a Judge, got .*; separate sev"),
+        ({"judge": 7}, "must be a name or a Judge, got .*; separate several names with commas"),
+        ({"judge": ScriptedJudge}, "must be a name or a Judge, got .*"),
+        ({"judge": scripted(), "max_calls": 1}, "max_calls and max_cost apply only to judges giv"),
+        ({"judge": scripted(), "max_cost": 0.1}, "max_calls and max_cost apply only to judges"),
+        ({"cluster": "topc"}, r"'topc'; did you mean 'topic'\?"),
+        ({"sheet": "One"}, "have no sheets"),
     ],
 )
-def test_a_name_of_the_command_line_names_the_argument(name: str, argument: str) -> None:
-    with pytest.raises(UsageError, match=f"named '{name}'; in Python, use '{argument}'"):
-        evaluate([ANSWERED], **{name: "x"})
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    if "cluster" in options:
+        options = {"config": options}
+    with pytest.raises(UsageError, match=message):
+        evaluate([{**ANSWERED, "topic": "a"}], **{"metrics": ["hit", "faithfulness"], **options})
 
 
 def test_an_unknown_option_is_refused() -> None:
@@ -159,49 +145,13 @@ def test_an_unknown_option_is_refused() -> None:
         evaluate([ANSWERED], metrics="hit", treshold=0.5)  # type: ignore[call-arg]
 
 
-def test_an_unknown_metric_names_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'recall'"):
-        evaluate([ANSWERED], metrics="recal")
-
-
-def test_gates_are_named_in_full() -> None:
-    run = evaluate([ANSWERED], metrics="hit", fail_under={"hit": 0.5, "hit@5": 1})
-    assert [(gate.metric, gate.op, gate.passed) for gate in run.gates()] == [
-        ("hit@5", ">=", True),
-        ("hit@5", ">=", True),
-    ]
-
-
-def test_a_gate_on_what_is_not_run_is_refused() -> None:
-    with pytest.raises(UsageError, match="applies to a metric that is not in this run"):
-        evaluate([ANSWERED], metrics="hit", fail_under={"mrr": 0.5})
-
-
-@pytest.mark.parametrize(
-    ("gates", "message"),
-    [
-        ({"fail_under": {"hit": 80}}, "ranges from 0 to 1; write 80 percent as"),
-        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use fail_under"),
-        ({"fail_under": {"hit": float("nan")}}, "'nan' is not a number; use 0.8 or 80%"),
-        ({"fail_under": {"hit": "much"}}, "'much' is not a number; use 0.8 or 80%"),
-    ],
-)
-def test_a_gate_that_cannot_tell_is_refused(
-    gates: dict[str, dict[str, float | str]], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        evaluate([ANSWERED], metrics="hit", **gates)  # type: ignore[arg-type]
-
-
-def test_options_may_be_of_numpys_types() -> None:
+def test_options_go_before_the_plan_and_may_be_of_numpys_types() -> None:
     run = evaluate([ANSWERED] * 3, metrics="hit", k=np.int64(2), limit=np.int64(2))
-    assert list(run.metrics) == ["hit@2"]
-    assert len(run.rows) == 2
-
-
-def test_options_go_before_the_plan() -> None:
-    plan = Plan(metrics=("hit",), k=3)
-    assert list(evaluate([ANSWERED], plan=plan).metrics) == ["hit@3"]
+    assert (list(run.metrics), len(run.rows)) == (["hit@2"], 2)
+    plan = Plan(metrics=("hit",), k=3, fallback_target="http://127.0.0.1:9")
+    run = evaluate([ANSWERED], plan=plan)
+    assert list(run.metrics) == ["hit@3"]
+    assert run.manifest.target is None  # it is not asked for what the rows hold
     assert list(evaluate([ANSWERED], plan=plan, k=1).metrics) == ["hit@1"]
 
 
@@ -223,25 +173,6 @@ def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
     run = evaluate(rows, config=file, preset="ragaliq")
     assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
     assert run.rows[0].scores[next(iter(run.metrics))].threshold == 0.7
-
-
-def test_rows_are_told_as_they_finish() -> None:
-    told: list[tuple[str, int]] = []
-
-    def on_row(row: Row, total: int) -> None:
-        told.append((row.sample.id, total))
-
-    evaluate([ANSWERED, ANSWERED], metrics=["hit", "faithfulness"], on_row=on_row)
-    assert sorted(told) == [("1", 2), ("2", 2)]
-
-
-def test_the_target_is_not_asked_for_what_the_rows_hold() -> None:
-    def never(query: str) -> str:
-        raise AssertionError(query)
-
-    plan = Plan(metrics=("hit",), fallback_target="http://127.0.0.1:9")
-    run = evaluate([ANSWERED], plan=plan)
-    assert run.manifest.target is None
 
 
 def test_ctrl_c_keeps_what_is_done() -> None:
@@ -271,40 +202,6 @@ def test_ctrl_c_keeps_what_is_done() -> None:
     assert run.to_dict()["partial"] is True
 
 
-def test_columns_of_samples_in_memory_may_have_names_of_their_own() -> None:
-    rows = [{"Frage": "q", "ranking": ["a"], "Treffer": ["a"]}]
-    columns = {"query": "Frage", "relevance": "Treffer"}
-    assert evaluate(rows, metrics="hit", columns=columns).summary()["hit@5"].mean == 1.0
-    with pytest.raises(UsageError, match="have no sheets"):
-        evaluate(rows, metrics="hit", columns=columns, sheet="One")
-
-
-def test_a_run_shows_itself_in_a_line() -> None:
-    said = repr(evaluate([ANSWERED], metrics="hit"))
-    assert said.endswith("1 rows, hit@5=1.0000>")
-    assert len(said) < 100
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"preset": "ragas"}, "preset"), ({"config": "c", "preset": "ragas"}, "config and preset")],
-)
-def test_a_plan_holds_all_settings(options: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=f"plan= contains all settings; remove {said}"):
-        evaluate([ANSWERED], plan=Plan(metrics=("hit",)), **options)  # type: ignore[arg-type]
-
-
-def test_a_mark_may_be_written_as_a_share() -> None:
-    marks = {"hit": "80%", "precision@5,denominator=retrieved": 0.25}
-    run = evaluate(
-        [ANSWERED], metrics=["hit", "precision@5,denominator=retrieved"], fail_under=marks
-    )
-    assert [(gate.metric, gate.threshold) for gate in run.gates()] == [
-        ("hit@5", 0.8),
-        ("precision@5,denominator=retrieved", 0.25),
-    ]
-
-
 def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text("metrics: [hit, mrr]\nfail_under: {hit: 0.5}\n", encoding="utf-8")
@@ -317,26 +214,9 @@ def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> Non
         assert [gate.metric for gate in run.gates()] == ["hit@5", "mrr@5"]
 
 
-@pytest.mark.parametrize("judge", [["openai:a", "openai:b"], 7, ScriptedJudge])
-def test_a_judge_is_a_name_or_a_judge(judge: object) -> None:
-    with pytest.raises(
-        UsageError, match=r"must be a name or a Judge, got .*; separate several names with commas"
-    ):
-        evaluate([ANSWERED], metrics="faithfulness", judge=judge)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_cost": 0.1}])
-def test_a_budget_that_a_judge_of_ones_own_cannot_know_is_refused(limit: dict[str, float]) -> None:
-    with pytest.raises(
-        UsageError, match="max_calls and max_cost apply only to judges given by name"
-    ):
-        evaluate([ANSWERED], metrics="faithfulness", judge=scripted(), **limit)  # type: ignore[arg-type]
-
-
-def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> None:
+def test_the_record_names_the_policies_that_made_the_numbers() -> None:
     names = ["faithfulness", "faithfulness:ragas", "faithfulness,verify=each", "hit"]
     run = evaluate([ANSWERED], metrics=names, judge=scripted(), policy="deepeval")
-    assert run.manifest.plan.judge == "scripted"
     assert run.policies == ("deepeval", "ragas")
     assert run.to_dict()["policy"] == "deepeval, ragas"
     ranked = evaluate([ANSWERED], metrics="hit")
@@ -368,17 +248,17 @@ def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -
         evaluate([{"query": "q", "response": "Yes."}], **{"metrics": "bleu", option: value})
 
 
-@pytest.mark.parametrize(
-    "row", [{"query": "Why?", "response": "So."}, Sample(id="1", query="Why?")]
+@each_case(
+    ("data", "message"),
+    [
+        ({"query": "Why?", "response": "So."}, "data is a single row; pass a list of rows: eval"),
+        (Sample(id="1", query="Why?"), "data is a single row; pass a list of rows: eval"),
+        (5, "data must be a file, a data frame or rows, got"),
+        (None, "data must be a file, a data frame or rows, got"),
+    ],
 )
-def test_one_row_is_refused_with_the_right_form(row: Any) -> None:
-    with pytest.raises(UsageError, match="data is a single row; pass a list of rows: eval"):
-        evaluate(row, metrics="faithfulness")
-
-
-@each_case("data", [5, None])
-def test_a_wrong_type_of_data_names_the_right_one(data) -> None:
-    with pytest.raises(UsageError, match="data must be a file, a data frame or rows, got"):
+def test_a_wrong_type_of_data_names_the_right_one(data: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         evaluate(data, metrics="faithfulness")
 
 
@@ -389,12 +269,12 @@ def test_model_is_short_for_a_judge_in_python_too() -> None:
         plan_of({"model": "gpt-4o-mini", "judge": "offline"})
 
 
-def test_a_cluster_that_is_no_tag_is_refused() -> None:
-    rows = [{**ANSWERED, "topic": topic} for topic in ("a", "a", "b")]
-    with pytest.raises(UnknownNameError, match=r"'topc'; did you mean 'topic'\?"):
-        evaluate(rows, metrics="hit", config={"cluster": "topc"})
+def test_rows_are_grouped_by_a_tag_or_their_ids() -> None:
+    rows = [{"Frage": "q", "ranking": ["a"], "Treffer": ["a"], "topic": each} for each in "aab"]
+    columns = {"query": "Frage", "relevance": "Treffer"}
     for cluster in ("topic", "id"):
-        assert evaluate(rows, metrics="hit", config={"cluster": cluster}).summary()["hit@5"].n == 3
+        run = evaluate(rows, metrics="hit", columns=columns, config={"cluster": cluster})
+        assert (run.summary()["hit@5"].n, run.summary()["hit@5"].mean) == (3, 1.0)
 
 
 DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")
@@ -404,75 +284,45 @@ def rows_of(number: int) -> list[dict[str, object]]:
     return [{**ANSWERED, "response": f"It charges in {place} minutes."} for place in range(number)]
 
 
+def failing(when: Callable[[int], object], failure: Failure = DOWN) -> ScriptedJudge:
+    """A judge that fails to give claims at the questions with these numbers."""
+    numbers = count(1)
+
+    def claims(question: ExtractClaims) -> object:
+        return failure if when(next(numbers)) else [{"text": "c"}]
+
+    return ScriptedJudge({**scripted().answers, "extract_claims": claims})
+
+
 def test_rows_that_fail_in_a_row_stop_the_run(tmp_path: Path) -> None:
-    store = tmp_path / "runs.db"
-    options = {"metrics": ["hit", "faithfulness"], "store": store, "concurrency": 2}
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    run = evaluate(rows_of(200), judge=down, **options)
+    options = {"metrics": ["hit", "faithfulness"], "store": tmp_path / "runs.db", "concurrency": 2}
+    run = evaluate(rows_of(60), judge=failing(bool), **options)
     assert run.partial
     assert run.stopped == (
         "20 consecutive rows failed (unreachable): POST http://judge answered 500"
     )
     assert 20 <= len(run.rows) < 30, "what was done is stored"
-    up = ScriptedJudge(scripted().answers, name=down.name)
-    resumed = evaluate(rows_of(200), judge=up, retry_failed=True, **options)
+    resumed = evaluate(rows_of(60), judge=scripted(), retry_failed=True, **options)
     assert resumed.manifest.run_id == run.manifest.run_id
-    assert resumed.summary()["faithfulness"].scored == 200
+    assert resumed.summary()["faithfulness"].scored == 60
     assert resumed.stopped is None
 
 
 def test_only_failures_without_end_stop_the_run() -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return [{"text": "c"}] if len(asked) % 20 == 0 else DOWN
-
     options = {"metrics": "faithfulness", "concurrency": 1}
-    sometimes = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    assert not evaluate(rows_of(100), judge=sometimes, **options).partial
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    accepted = evaluate(rows_of(100), judge=down, max_failure_rate=1.0, **options)
+    assert not evaluate(rows_of(100), judge=failing(lambda n: n % 20), **options).partial
+    accepted = evaluate(rows_of(100), judge=failing(bool), max_failure_rate=1.0, **options)
     assert not accepted.partial, "a failure rate of 100% accepts them"
     assert accepted.summary()["faithfulness"].failed == 100
-    more = evaluate(rows_of(100), judge=down, metrics="faithfulness", concurrency=30)
+    more = evaluate(rows_of(100), judge=failing(bool), metrics="faithfulness", concurrency=30)
     assert "60 consecutive rows failed" in (more.stopped or "")
 
 
-def test_rows_that_finished_when_the_run_stops_are_stored(tmp_path: Path) -> None:
-    def claims(question: ExtractClaims) -> object:
-        return DOWN if " 0 " in question.response else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    options = {"metrics": "faithfulness", "concurrency": 8, "store": tmp_path / "runs.db"}
-    run = evaluate(rows_of(100), judge=judge, fail_fast=True, **options)
-    assert (run.stopped or "").startswith("faithfulness failed for sample")
-    assert len(run.rows) >= 8, "the seven that finished meanwhile are not lost"
-
-
-def test_fail_fast_ignores_failures_that_the_data_records(tmp_path: Path) -> None:
-    path = collected(tmp_path, "oxo")
-    run = evaluate(path, metrics="faithfulness", judge="offline", fail_fast=True)
-    assert (run.stopped, len(run.rows)) == (None, 3)
-
-
-def test_rejected_requests_do_not_stop_the_run() -> None:
-    rejected = Failure(Cause.REJECTED, "POST http://judge answered 400")
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": rejected})
-    run = evaluate(rows_of(60), judge=judge, metrics="faithfulness", max_failure_rate=0.5)
-    assert (run.stopped, len(run.rows)) == (None, 60)
-
-
 def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return DOWN if len(asked) == 3 else [{"text": "c"}]
-
-    options = {"metrics": "faithfulness", "concurrency": 1, "store": tmp_path / "runs.db"}
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    run = evaluate(rows_of(50), judge=judge, fail_fast=True, max_failure_rate=1.0, **options)
+    options = {"metrics": "faithfulness", "fail_fast": True}
+    stored = {**options, "concurrency": 1, "store": tmp_path / "runs.db"}
+    judge = failing(lambda n: n == 3)
+    run = evaluate(rows_of(50), judge=judge, max_failure_rate=1.0, **stored)
     assert run.partial
     third = run.rows[2].sample.id
     assert run.stopped == (
@@ -480,51 +330,43 @@ def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
         "(fail_fast)"
     )
     assert len(run.rows) == 3, "what was done is stored"
-    resumed = evaluate(rows_of(50), judge=judge, fail_fast=True, **options)
+    resumed = evaluate(rows_of(50), judge=judge, **stored)
     assert resumed.manifest.run_id == run.manifest.run_id
     assert (len(resumed.rows), resumed.stopped) == (50, None)
+    stored["concurrency"] = 8
+    run = evaluate(rows_of(100), judge=failing(lambda n: n == 1), **stored)
+    assert len(run.rows) >= 8, "the seven that finished meanwhile are not lost"
+    rows = [{**ANSWERED, "response": ""} for _ in range(30)]  # without a score
+    assert not evaluate(rows, judge=scripted(), **options).partial
+    path = collected(tmp_path, "oxo")  # the data records a failure
+    run = evaluate(path, judge="offline", **options)
+    assert (run.stopped, len(run.rows)) == (None, 3)
 
 
-def test_a_low_score_is_no_failure_for_fail_fast() -> None:
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": []})
-    rows = [{**ANSWERED, "response": ""} for _ in range(30)]
-    assert not evaluate(rows, metrics="faithfulness", judge=judge, fail_fast=True).partial
+def test_a_target_whose_answers_cannot_be_used_stops_the_run() -> None:
+    def some(query: str) -> object:
+        return {"ranking": ["a"]} if query == "q0" else (query, ["a"], 3)
 
+    def none(query: str) -> object:
+        return (query, ["a"], 3)
 
-def test_a_target_that_is_down_stops_the_run() -> None:
-    async def answer(query: str) -> Mapping[str, object]:
-        if query == "q0":
-            return {"ranking": ["a"]}
-        raise RuntimeError("out of order")
-
-    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
-    run = evaluate(questions, metrics="hit", target=answer)
-    assert run.stopped is not None
-    assert run.stopped.startswith("20 consecutive rows failed (target_error): ")
-    assert 20 < len(run.rows) < 40
-
-
-def test_a_target_that_raises_from_the_first_row_on_stops_the_run() -> None:
-    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
-    run = evaluate(questions, metrics="hit", target=lambda query: {}[query])
-    assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
-    assert "raised KeyError at test_evaluation.py:" in (run.stopped or "")
-    assert len(run.rows) < 20
-
-
-@pytest.mark.parametrize(("first", "accepted"), [(False, 0.1), (True, 0.1), (False, 1.0)])
-def test_a_target_whose_answers_cannot_be_used_stops_the_run(first: bool, accepted: float) -> None:
-    def answer(query: str) -> object:
-        return {"ranking": ["a"]} if first and query == "q0" else (query, ["a"], 3)
+    def raises(query: str) -> object:
+        return {}[query]
 
     questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
-    run = evaluate(questions, metrics="hit", target=answer, max_failure_rate=accepted)
-    if first or accepted == 1:
-        assert (len(run.rows), run.stopped) == (100, None)
-    else:
-        assert len(run.rows) < 100
-        assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
-        assert "returned tuple, not text or a mapping" in (run.stopped or "")
+    for answer, accepted, told in (
+        (some, 0.1, None),
+        (none, 1.0, None),
+        (none, 0.1, "returned tuple, not text or a mapping"),
+        (raises, 0.1, "raised KeyError at test_evaluation.py:"),
+    ):
+        run = evaluate(questions, metrics="hit", target=answer, max_failure_rate=accepted)
+        if told is None:
+            assert (len(run.rows), run.stopped) == (100, None)
+        else:
+            assert len(run.rows) < 40
+            assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
+            assert told in (run.stopped or "")
 
 
 def collected(folder: Path, pattern: str) -> Path:
@@ -546,12 +388,8 @@ def test_failures_that_the_data_records_do_not_stop_the_run(tmp_path: Path) -> N
     assert (run.stopped, run.partial) == (None, False)
     summary = run.summary()["faithfulness"]
     assert (summary.scored, summary.failed) == (25, 25)
-
-
-def test_failures_that_the_data_records_do_not_hide_a_judge_that_is_down(tmp_path: Path) -> None:
-    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
-    path = collected(tmp_path, "xo" * 50)
-    run = evaluate(path, metrics="faithfulness", judge=down, concurrency=1)
+    path = collected(tmp_path, "xo" * 50)  # nor do they hide a judge that is down
+    run = evaluate(path, metrics="faithfulness", judge=failing(bool), concurrency=1)
     assert (run.stopped or "").startswith("20 consecutive rows failed (unreachable): POST")
     assert run.summary()["faithfulness"].failed == len(run.rows) == 40
 
@@ -559,31 +397,19 @@ def test_failures_that_the_data_records_do_not_hide_a_judge_that_is_down(tmp_pat
 SERVICE = ("unreachable", "timeout", "rate_limited", "judge_error", "target_error")
 
 
-@pytest.mark.parametrize("cause", list(Cause))
+@each_case("cause", [each for each in Cause if each is not Cause.BUDGET])
 def test_only_causes_of_a_service_stop_the_run(cause: Cause) -> None:
-    asked: list[str] = []
-
-    def claims(question: ExtractClaims) -> object:
-        asked.append(question.response)
-        return Failure(cause, "no claims") if 5 < len(asked) <= 30 else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
-    run = evaluate(rows_of(1000), judge=judge, metrics="faithfulness", concurrency=1)
+    judge = failing(lambda n: 5 < n <= 30, Failure(cause, "no claims"))
+    run = evaluate(rows_of(60), judge=judge, metrics="faithfulness", concurrency=1)
     stopped = f"20 consecutive rows failed ({cause}): no claims" if cause in SERVICE else None
-    if cause is not Cause.BUDGET:  # which stops the run on its own
-        assert run.stopped == stopped
-    assert len(run.rows) == (25 if stopped else 1000)
+    assert run.stopped == stopped
+    assert len(run.rows) == (25 if stopped else 60)
 
 
 def test_rows_that_fail_again_do_not_keep_a_resumed_run_from_the_others(tmp_path: Path) -> None:
-    def claims(question: ExtractClaims) -> object:
-        minutes = int(question.response.split()[3])
-        return DOWN if minutes < 30 else [{"text": "c"}]
-
-    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    judge = failing(lambda n: n <= 30 or n > 100)  # the first 30 rows, and the first 20 again
     options = {"metrics": "faithfulness", "store": tmp_path / "runs.db", "concurrency": 1}
-    run = evaluate(rows_of(100), judge=judge, **options)
-    assert len(run.rows) == 20
+    assert len(evaluate(rows_of(100), judge=judge, **options).rows) == 20
     run = evaluate(rows_of(100), judge=judge, retry_failed=True, **options)
     assert [row.index for row in run.rows] == list(range(100)), "rows without a result come first"
     assert run.summary()["faithfulness"].scored == 70

@@ -51,16 +51,6 @@ def exact(claim: str, question: VerifyClaims) -> Label:
     return Label.SUPPORTED if found else Label.NOT_ENOUGH_INFO
 
 
-def gullible(claim: str, question: VerifyClaims) -> Label:
-    del claim, question
-    return Label.SUPPORTED
-
-
-def denying(claim: str, question: VerifyClaims) -> Label:
-    del claim, question
-    return Label.NOT_ENOUGH_INFO
-
-
 def obedient(claim: str, question: VerifyClaims) -> Label:
     ordered = ORDER in claim or any(ORDER in context for context in question.contexts)
     return Label.SUPPORTED if ordered else exact(claim, question)
@@ -91,28 +81,42 @@ async def test_an_exact_judge_notices_all_and_keeps_its_word() -> None:
     assert kinds["invented"].applied == 4
     assert kinds["claims_reversed"].applied == 4
     assert set(kinds) == set(KINDS)
+    assert test.balanced is not None
+    assert test.balanced.value == test.balanced.interval[1] == 1.0
+    assert test.balanced.interval[0] < 0.7
 
 
-async def test_a_judge_that_believes_all_notices_nothing() -> None:
-    test = await result(gullible)
+async def test_a_judge_that_believes_or_denies_all_is_half_right() -> None:
+    test = await result(lambda _claim, _question: Label.SUPPORTED)
     assert test.total("rejected").right == 0
     assert test.total("unchanged").share == test.total("accepted").share == 1.0
     assert by_kind(test)["order_in_claim"].answered == 0  # it believed the claim without an order
-
-
-async def test_a_judge_that_denies_all_has_nothing_to_be_tested_on() -> None:
-    test = await result(denying)
+    assert test.balanced is not None
+    assert test.balanced.value == 0.5
+    for mark, passed in (("order_in_claim=50%", None), ("unit=50%", False), ("51%", False)):
+        assert JudgeTestGate.parse(mark).check(test) is passed
+    test = await result(lambda _claim, _question: Label.NOT_ENOUGH_INFO)
     assert test.supported == 0
     assert test.total("rejected").answered == by_kind(test)["unrelated"].answered == 3
     assert by_kind(test)["copied"].share == 0.0
+    assert test.balanced is not None
+    assert test.balanced.value == 0.5
 
 
-async def test_a_judge_that_flags_or_believes_everything_gets_half() -> None:
-    tests = [await result(verdict) for verdict in (denying, gullible, exact)]
-    assert [test.balanced and test.balanced.value for test in tests] == [0.5, 0.5, 1.0]
-    low, high = tests[2].balanced.interval
-    assert low < 0.7
-    assert high == 1.0
+async def test_orders_and_the_order_of_contexts_are_told_from_other_changes() -> None:
+    test = await result(obedient)
+    assert test.total("injection_ignored").share == 0.0
+    assert test.total("rejected").share == 1.0
+    kinds = by_kind(await result(fickle))
+    assert (kinds["evidence_moved"].right, kinds["evidence_moved"].answered) == (0, 3)
+    assert kinds["claims_reversed"].share == 1.0
+
+    def strict(claim: str, question: VerifyClaims) -> Label:
+        return Label.CONTRADICTED if "Oslo" in claim else exact(claim, question)
+
+    test = await result(strict)  # only what was called supported is changed
+    assert (test.claims, test.supported) == (4, 3)
+    assert by_kind(test)["invented"].of == 3
 
 
 def trial(kind: str, sample: int, right: bool | None) -> TrialResult:
@@ -137,28 +141,6 @@ def test_balanced_accuracy_is_the_mean_of_both_parts_with_its_interval() -> None
     assert width > 0.9 * wide, "trials of one sample are not independent"
     assert balanced_accuracy(errors) is None
     assert balanced_accuracy([*errors, trial("copied", 1, None)]) is None
-
-
-async def test_orders_in_texts_are_told_from_other_changes() -> None:
-    test = await result(obedient)
-    assert test.total("injection_ignored").share == 0.0
-    assert test.total("rejected").share == 1.0
-
-
-async def test_a_verdict_that_hangs_on_the_order_of_contexts_is_seen() -> None:
-    kinds = by_kind(await result(fickle))
-    assert kinds["evidence_moved"].right == 0
-    assert kinds["evidence_moved"].answered == 3
-    assert kinds["claims_reversed"].share == 1.0
-
-
-async def test_only_what_was_called_supported_is_changed() -> None:
-    def strict(claim: str, question: VerifyClaims) -> Label:
-        return Label.CONTRADICTED if "Oslo" in claim else exact(claim, question)
-
-    test = await result(strict)
-    assert (test.claims, test.supported) == (4, 3)
-    assert by_kind(test)["invented"].of == 3
 
 
 async def test_what_is_not_answered_is_failed_and_nothing_else() -> None:
@@ -190,20 +172,14 @@ def test_claims_are_of_the_response_else_the_reference_else_the_contexts() -> No
         [case] = select_cases([Sample(id="i", query="q", contexts=contexts, **fields)], 9)
         return case.claims
 
-    assert claims(response="A claim in the response.", reference="R.") == (
-        "A claim in the response.",
-    )
+    of_the_response = ("A claim in the response.",)
+    assert claims(response="A claim in the response.", reference="R.") == of_the_response
     assert claims(reference="A claim in the reference.") == ("A claim in the reference.",)
     assert claims() == ("A sentence of the context.",)
+    many = " ".join(f"This is claim number {n} of many." for n in range(20))
+    assert claims(response=many) == claims(response=many)
+    assert len(claims(response=many)) == PER_SAMPLE
     assert select_cases([Sample(id="i", query="q", response="A claim without contexts.")], 9) == []
-
-
-def test_no_sample_gives_more_than_a_few_claims_and_the_same_ones_each_time() -> None:
-    response = " ".join(f"This is claim number {n} of many." for n in range(20))
-    sample = Sample(id="i", query="q", response=response, contexts=[Context(text="x")])
-    [case] = select_cases([sample], 100)
-    assert len(case.claims) == PER_SAMPLE
-    assert select_cases([sample], 100)[0].claims == case.claims
 
 
 def test_the_demos_samples_hold_no_injected_error() -> None:
@@ -216,44 +192,27 @@ def test_the_demos_samples_hold_no_injected_error() -> None:
 
 
 def test_a_result_says_in_a_line_what_it_came_to() -> None:
-    def kind(name: str, right: int, answered: int) -> KindResult:
-        return KindResult(
-            kind=name, expected=KINDS[name], right=right, answered=answered, applied=answered, of=20
+    kinds = [
+        KindResult(kind=name, expected=KINDS[name], right=right, answered=of, applied=of, of=20)
+        for name, right, of in (
+            *(("number", 9, 10), ("negation", 5, 10), ("copied", 9, 10)),
+            ("claims_reversed", 20, 20),
         )
-
-    kinds = (
-        kind("number", 9, 10), kind("negation", 5, 10), kind("copied", 9, 10),
-        kind("claims_reversed", 20, 20),
-    )  # fmt: skip
+    ]
     test = JudgeTest(
         judge="j", data="rows.jsonl", at="2026-01-02T03:04:05Z", version="1", samples=5, claims=20,
-        supported=20, asked=30, failed=0, kinds=kinds, calls=0, cost_usd=0.0,
+        supported=20, asked=30, failed=0, kinds=tuple(kinds), calls=0, cost_usd=0.0,
         balanced=Balanced(value=0.8, interval=(0.7, 0.875)),
     )  # fmt: skip
     assert str(test) == (
         "balanced accuracy: 80% (95% interval 70% to 88%); errors noticed: 14 of 20 (70%, 95% "
         "interval 46% to 88%); true claims kept: 9 of 10 (90%, 95% interval 55% to 100%); verdicts "
-        "unchanged "
-        "after reordering: 20 of 20 (100%, 95% interval 83% to 100%); lowest for "
+        "unchanged after reordering: 20 of 20 (100%, 95% interval 83% to 100%); lowest for "
         "negation, 5 of 10 (20 claims of rows.jsonl, 2026-01-02)"
     )
-    marks = [
-        JudgeTestGate.parse(text)
-        for text in ("number=90%", "rejected=0.8", "accepted=0.9", "85%", "80%", "unit=10%")
-    ]
-    assert [mark.check(test) for mark in marks] == [True, False, True, False, True, None]
-
-
-async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
-    test = await result(gullible)
-    assert JudgeTestGate.parse("order_in_claim=50%").check(test) is None
-    assert JudgeTestGate.parse("unit=50%").check(test) is False
-    assert JudgeTestGate.parse("51%").check(test) is False
-
-
-@pytest.mark.parametrize(
-    ("text", "error"), [("units=80%", UnknownNameError), ("unit=8", UsageError)]
-)
-def test_a_mark_that_is_none(text: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        JudgeTestGate.parse(text)
+    marks = ("number=90%", "rejected=0.8", "accepted=0.9", "85%", "80%", "unit=10%")
+    passed = [JudgeTestGate.parse(text).check(test) for text in marks]
+    assert passed == [True, False, True, False, True, None]
+    for text, error in (("units=80%", UnknownNameError), ("unit=8", UsageError)):
+        with pytest.raises(error):
+            JudgeTestGate.parse(text)

@@ -10,12 +10,7 @@ import xlsxwriter
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.labelling import (
-    ClaimRow,
-    LabelDefaults,
-    read_label_file,
-    value_of,
-)
+from ragstone.evaluation.labelling import ClaimRow, LabelDefaults, read_label_file, value_of
 from ragstone.types.label import HumanLabel
 from ragstone.types.sample import hash_texts
 
@@ -37,13 +32,19 @@ ROWS = [row(0, "q1"), row(1, "7"), row(2, "=q3", ["-5 degrees", "3"]), row(3, "q
 Read = Callable[..., list[HumanLabel]]
 
 
+def read_file(path: Path, rows: Sequence[ClaimRow] = ROWS, **options: object):
+    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
+    return read_label_file(path, rows, defaults, **options)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def labels(name: str, content: str, **options: object) -> list[HumanLabel]:
+    def labels(
+        name: str, content: str, rows: Sequence[ClaimRow] = ROWS, **options: object
+    ) -> list[HumanLabel]:
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
-        defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-        return [*read_label_file(path, ROWS, defaults, **options)[0]]
+        return [*read_file(path, rows, **options)[0]]
 
     return labels
 
@@ -67,14 +68,12 @@ def test_labels_are_spelled_in_many_ways(cell: object, value: bool | None) -> No
 
 
 @each_case(
-    ("cell", "value"),
-    [("yes", False), (1, False), ("n", True), (0.0, True), ("supported", True), ("?", None)],
+    "cell",
+    [
+        *("maybe", 2, 0.5, "-", "10", [], {}, "yes and no", "ja"),
+        *("-1", "- 1", "_1", "-yes", "!1", ".1", "+1", "~no"),
+    ],
 )
-def test_yes_can_mean_unsupported(cell: object, value: bool | None) -> None:
-    assert value_of(cell, yes=False) is value
-
-
-@each_case("cell", ["maybe", 2, 0.5, "-", "10", [], {}, "yes and no", "ja"])
 def test_other_cells_are_no_labels(cell: object) -> None:
     with pytest.raises(ValueError, match="is not a label; use yes, no or"):
         value_of(cell)
@@ -101,14 +100,16 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
     assert {(each.annotator, each.blind) for each in labels} == {("ana", False)}
 
 
-def test_numbers_distinguish_claims_with_the_same_text(tmp_path: Path) -> None:
-    path, rows = tmp_path / "a.csv", [row(0, "q1", ["It lasts.", "It weighs 5 g.", "It lasts."])]
-    path.write_text(
-        "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
-    )
-    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults)[0]
+def test_numbers_are_found_as_they_are(read: Read) -> None:
+    rows = [row(0, "q1", ["It lasts.", "It weighs 5 g.", "It lasts."])]
+    text = "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
+    labels = read("a.csv", text, rows)
     assert short(labels) == [("q1", 2, False), ("q1", 0, True), ("q1", 1, None)]
+    rows = [row(place, name) for place, name in enumerate(["2", "2.0", "007"])]
+    lines = "\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"'))
+    assert [label.position for label in read("a.jsonl", lines, rows)] == [1, 0, 2]
+    with pytest.raises(InputError, match="column id: the run has no row '7'"):
+        read("a.jsonl", '{"id": 7, "human": 1}', rows)
 
 
 @each_case("text", [False, True])
@@ -125,19 +126,10 @@ def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
         assert short(read("a.csv", f"{key},claim,human\n{lines}")) == expected
 
 
-def test_ids_that_look_like_numbers_are_found_as_they_are(tmp_path: Path) -> None:
-    rows = [row(place, name) for place, name in enumerate(["2", "2.0", "007"])]
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"')))
-    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults)[0]
-    assert [label.position for label in labels] == [1, 0, 2]
-    path.write_text('{"id": 7, "human": 1}')
-    with pytest.raises(InputError, match="column id: the run has no row '7'"):
-        read_label_file(path, rows, defaults)
-
-
-def test_a_file_without_rows_has_no_labels(read: Read) -> None:
+def test_a_file_without_claims_labels_responses(read: Read) -> None:
+    labels = read("labels.csv", "sample_id,human,blind\nq4,yes,yes\n7,no,yes\n")
+    assert short(labels) == [("q4", None, True), ("7", None, False)]
+    assert all(each.blind for each in labels)
     assert read("a.csv", "id,human\n") == []
     with pytest.raises(UsageError, match=r"no such column \(the file has no rows\)"):
         read("a.json", "[]")
@@ -158,12 +150,6 @@ def test_a_label_has_a_known_time_and_is_blind_or_not(read: Read) -> None:
     assert "line 3, column at, sample 7: '9999-12-31' is in the future; write when" in far
     assert "column blind, sample q1: 'maybe' is not a value of blind; use yes or no" in blind
     assert "'?' is not a value of blind" in unknown
-
-
-def test_a_file_without_claims_labels_responses(read: Read) -> None:
-    labels = read("labels.csv", "sample_id,human,blind\nq4,yes,yes\n7,no,yes\n")
-    assert short(labels) == [("q4", None, True), ("7", None, False)]
-    assert all(each.blind for each in labels)
 
 
 def test_rows_without_ids_are_matched_by_position(read: Read) -> None:
@@ -190,38 +176,25 @@ def test_columns_can_be_mapped(read: Read) -> None:
 
 
 @each_case(
-    ("text", "options", "message"),
+    ("text", "columns", "message"),
     [
-        (
-            "id,humans\nq1,1\n",
-            {},
-            "map human=human: there is no such column; did you mean map human=humans",
-        ),
+        ("id,humans\nq1,1\n", {}, "there is no such column; did you mean map human=humans"),
         ("nr,human\nq1,1\n", {}, "no id column found; the columns are 'nr', 'human'"),
-        ("id,human\nq1,1\n", {"columns": {"idd": "id"}}, "no field named 'idd'; did you mean 'id'"),
-        ("id,human\nq1,1\n", {"columns": {"id": "nr"}}, "map id=nr: there is no such column"),
+        ("id,human\nq1,1\n", {"idd": "id"}, "no field named 'idd'; did you mean 'id'"),
+        ("id,human\nq1,1\n", {"id": "nr"}, "map id=nr: there is no such column"),
         ("id,qid,human\nq1,q1,1\n", {}, "both|all match id"),
-        (
-            "id,label,against,confidence,quotes\nq1,1\n",
-            {"columns": {"human": "label"}},
-            "has the judge's verdicts",
-        ),
+        ("id,label,against,confidence,quotes\nq1,1\n", {"human": "label"}, "the judge's verdicts"),
     ],
 )
-def test_wrong_columns_are_reported(
-    tmp_path: Path, text: str, options: dict[str, object], message: str
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(text, encoding="utf-8")
-    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
+def test_wrong_columns_are_reported(read, text: str, columns: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        read_label_file(path, ROWS, defaults, **options)
+        read("a.csv", text, columns=columns)
 
 
 def test_yes_in_a_negative_column_means_unsupported(read: Read) -> None:
-    text = "id,hallucination\nq1,1\n7,0\n"
+    text = "id,hallucination\nq1,1\n7,0.0\nq4,supported\n=q3,?\n"
     labels = read("a.csv", text, columns={"human": "hallucination"}, yes_means=False)
-    assert short(labels) == [("q1", None, False), ("7", None, True)]
+    assert [each.value for each in labels] == [False, True, True, None]
 
 
 def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
@@ -246,11 +219,10 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         book.add_worksheet("Round 2")
         for number, line in enumerate(cells):
             sheet.write_row(number, 0, line)
-    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(InputError) as found:
-        read_label_file(path, ROWS, defaults)
+        read_file(path)
     with pytest.raises(UsageError, match="read another sheet: 'Round 2'"):
-        read_label_file(path, ROWS, defaults, columns={"human": "humans"})
+        read_file(path, columns={"human": "humans"})
     told = [str(problem) for problem in found.value.problems]
     starts = [
         "sheet Round 1, row 3, column Human, sample q1: 'not supported', but row 2 has 'supported'",
@@ -270,25 +242,26 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
 
 def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     lines = [
-        {"id": "q1", "claim": 1, "human": True},
+        {"id": "q1", "claim": 1, "human": True, "probability": 0.01},
         {"id": "q1", "claim": "It lasts 20 hours.", "human": "yes"},
         {"id": "q1", "claim": 1, "human": None},
         {"id": "q1", "claim": 1, "human": "no", "annotator": "ben"},
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    labels, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
+    labels, notes = read_file(path)
     assert [each.annotator for each in labels] == ["ana", "ben"]
-    unknown = (
-        "without a column text_hashes or response, it is not known whether the labelled answers"
-    )
-    assert notes[:2] == ["1 row without a label", "1 row repeated with the same label"]
-    assert notes[2:] == [f"{unknown} and contexts are those of run r1"]
+    assert notes == [
+        "1 row without a label",
+        "1 row repeated with the same label",
+        "the column probability has no effect: gates need rows that ragstone drew",
+        notes[3],
+    ]
+    assert "it is not known whether the labelled answers and contexts are those of run" in notes[3]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
-    with pytest.raises(
-        InputError, match=r"column metric, .*the run has no hit@5 with .*, only faithful"
-    ):
-        read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
+    unknown = r"column metric, .*the run has no hit@5 with .*, only faithful"
+    with pytest.raises(InputError, match=unknown):
+        read_file(path)
 
 
 def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
@@ -306,16 +279,3 @@ def test_labels_of_other_answers_and_contexts_are_refused(read: Read) -> None:
         f"line 5, column response, sample 7: {words}",
     ]
     assert hash_texts("It lasts\r\n20 h. ", ["A", "B"]) == hash_texts("'It lasts 20 h.", ["A\nB"])
-
-
-def test_a_column_of_probabilities_has_no_effect_and_a_note(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,claim,human,probability\nq1,1,yes,0.01\n")
-    _, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
-    assert notes[0] == ("the column probability has no effect: gates need rows that ragstone drew")
-
-
-@pytest.mark.parametrize("cell", ["-1", "- 1", "_1", "-yes", "!1", ".1", "+1", "~no"])
-def test_a_sign_before_a_label_is_no_label(cell: str) -> None:
-    with pytest.raises(ValueError, match="is not a label; use yes, no"):
-        value_of(cell)

@@ -22,44 +22,28 @@ def test_what_was_loaded_is_evaluated_as_its_file_is(tmp_path: Path) -> None:
     loaded, named = (evaluate(data, metrics=["mrr"]) for data in (load(path), path))
     assert loaded.rows[0].scores == named.rows[0].scores
     assert loaded.manifest.fingerprint == named.manifest.fingerprint
-
-
-@pytest.mark.parametrize(
-    "late", [{"limit": 1}, {"sample": 1}, {"columns": {"query": "asked"}}, {"sheet": "Sheet1"}]
-)
-def test_what_was_loaded_is_not_read_in_another_way(
-    tmp_path: Path, late: dict[str, object]
-) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW))
-    with pytest.raises(UsageError, match=f"pass {next(iter(late))} to load"):
-        evaluate(load(path), metrics=["mrr"], **late)
+    late = {"limit": 1, "sample": 1, "columns": {"query": "asked"}, "sheet": "Sheet1"}
+    for name, value in late.items():
+        with pytest.raises(UsageError, match=f"pass {name} to load"):
+            evaluate(load(path), metrics=["mrr"], **{name: value})
 
 
 def test_a_metric_is_there_at_each_of_several_cut_offs_in_their_order() -> None:
     run = evaluate([ROW], metrics=["hit", "precision@2", "r_precision", "mrr"], k=[3, 1])
-    values = {name: score.value for name, score in run.rows[0].scores.items()}
-    assert values == {
-        "hit@3": 1,
-        "hit@1": 0,
-        "precision@2": 0,
-        "r_precision": 0,
-        "mrr@3": 1 / 3,
-        "mrr@1": 0,
-    }
-    assert list(values) == ["hit@3", "hit@1", "precision@2", "r_precision", "mrr@3", "mrr@1"]
-
-
-def test_a_group_is_there_at_each_too_and_what_has_no_cut_off_is_there_once() -> None:
+    values = [(name, score.value) for name, score in run.rows[0].scores.items()]
+    several = [("hit@3", 1), ("hit@1", 0), ("precision@2", 0), ("r_precision", 0)]
+    assert values == [*several, ("mrr@3", 1 / 3), ("mrr@1", 0)]
     row = {**ROW, "response": "It is 5 g.", "contexts": ["It is 5 g."]}
     run = evaluate([row], metrics=["hit@5", "all", Hit(k=1)], k=(1, 5))
     names = list(run.metrics)
     assert names[:3] == ["hit@5", "hit@1", "recall@1"]
     assert len(names) == len(set(names)) == 2 * 5 + 1
     assert names.count("faithfulness") == 1
+    with pytest.raises(UsageError, match=r"hit@1, hit@3: no row has relevance"):
+        evaluate([{"query": "q", "ranking": ["b"]}], metrics=["hit"], k=[1, 3])
 
 
-@pytest.mark.parametrize(("k", "depth"), [(3, 3), ([2, 9, 1], 9), ([1, 2], 4)])
+@each_case(("k", "depth"), [(3, 3), ([2, 9, 1], 9), ([1, 2], 4), ([4], 4)])
 def test_the_target_is_asked_for_the_deepest(k: int | list[int], depth: int) -> None:
     seen: list[int] = []
 
@@ -68,14 +52,10 @@ def test_the_target_is_asked_for_the_deepest(k: int | list[int], depth: int) -> 
         return {"ranking": ["b"]}
 
     named = ["mrr", "hit@4"] if depth == 4 else ["mrr"]
-    evaluate([{"query": "q", "relevance": ["b"]}], metrics=named, target=answer, k=k)
+    run = evaluate([{"query": "q", "relevance": ["b"]}], metrics=named, target=answer, k=k)
     assert seen == [depth]
-
-
-def test_a_record_says_one_cut_off_as_a_number_and_several_as_a_list() -> None:
-    for k, told in ((4, 4), ([4], 4), ([4, 2], [4, 2])):
-        run = evaluate([ROW], metrics="hit", k=k)
-        assert json.loads(json.dumps(run.to_dict()))["options"]["k"] == told
+    recorded = json.loads(json.dumps(run.to_dict()))["options"]["k"]
+    assert recorded == (4 if k == [4] else k)  # one cut-off is a number
 
 
 def test_a_gate_names_its_cut_off_where_there_are_several() -> None:
@@ -87,41 +67,22 @@ def test_a_gate_names_its_cut_off_where_there_are_several() -> None:
         evaluate([ROW], metrics="hit", k=[1, 3], fail_under={"hit": 0.5})
 
 
-def test_what_is_named_and_cannot_run_is_refused_at_each_cut_off() -> None:
-    with pytest.raises(UsageError, match=r"hit@1, hit@3: no row has relevance"):
-        evaluate([{"query": "q", "ranking": ["b"]}], metrics=["hit"], k=[1, 3])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"embedding_model": "openai:e"},
-        {"base_url": "http://localhost:1/v1"},
-        {"max_calls": 3},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
-    options: dict[str, object],
-) -> None:
-    row = {"query": "q", "response": "r", "reference": "r"}
+def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear() -> None:
+    row = {"query": "q", "response": "It is 5 g.", "reference": "It is 5 g."}
     judge = ScriptedJudge({"text_similarity": (1.0,)})
-    with pytest.raises(UsageError, match=rf"{next(iter(options))}.* judges given by name"):
-        evaluate([row], metrics="answer_similarity", judge=judge, **options)  # type: ignore[arg-type]
+    options = {"embedding_model": "openai:e", "base_url": "http://localhost:1/v1", "max_calls": 3}
+    for name, value in options.items():
+        with pytest.raises(UsageError, match=rf"{name}.* judges given by name"):
+            evaluate([row], metrics="answer_similarity", judge=judge, **{name: value})
     assert judge.asked == []
     run = evaluate([row], metrics="answer_similarity", judge=judge)
     assert run.summary()["answer_similarity"].mean == 1.0
-
-
-def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_compared() -> None:
-    row = {"query": "q", "response": "It is 5 g.", "reference": "It is 5 g."}
     with pytest.raises(UsageError, match="the judge offline does not support text_similarity"):
         evaluate([row], metrics="answer_similarity", judge=OfflineJudge())
     run = evaluate([row], metrics="answer_similarity", judge="offline")
     assert run.summary()["answer_similarity"].mean == 1.0
-    note = run.manifest.judge_note
-    assert note is not None
-    assert "text_similarity by offline (hashed character n-grams, not meaning)" in note
+    note = "text_similarity by offline (hashed character n-grams, not meaning)"
+    assert note in (run.manifest.judge_note or "")
 
 
 @each_case(
@@ -149,10 +110,7 @@ def test_errors_from_python_name_its_arguments(
     assert "--" not in str(caught.value)
 
 
-@pytest.mark.parametrize("form", [str, Path, lambda name: [Path(name)]])
-def test_a_plugin_is_loaded_as_by_the_command_line(
-    module_file: Callable[..., str], form: Callable[[str], Any]
-) -> None:
+def test_a_plugin_is_loaded_as_by_the_command_line(module_file: Callable[..., str]) -> None:
     name = module_file(
         "lengths.py",
         "from ragstone import Metric, Score, register\n"
@@ -163,8 +121,8 @@ def test_a_plugin_is_loaded_as_by_the_command_line(
         "        return Score.scored(len(sample.response))\n",
     )
     row = {"query": "q", "response": "abc"}
-    for _ in range(2):  # as a cell of a notebook that is run again
-        run = evaluate([row], metrics="n_letters", plugin=form(name))
+    for form in (name, name, Path(name), [Path(name)]):  # as a notebook's cell that is run again
+        run = evaluate([row], metrics="n_letters", plugin=form)
         assert run.rows[0].scores["n_letters"].value == 3
     with pytest.raises(UsageError, match="plugin must be a module or file"):
         evaluate([row], metrics="n_letters", plugin={"n_letters": name})  # type: ignore[arg-type]

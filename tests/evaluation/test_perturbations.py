@@ -90,56 +90,48 @@ def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
     assert PERTURBATIONS["negation"](claim, mixed) == changed
 
 
-def test_nothing_new_stands_in_the_contexts() -> None:
-    contexts = material("It weighs 172 grams, with the case 272 grams, or 372.")
-    assert PERTURBATIONS["number"]("It weighs 172 grams.", contexts) == "It weighs 472 grams."
-
-
-def test_a_name_is_one_of_another_sample_that_the_contexts_do_not_have() -> None:
+def test_nothing_that_the_contexts_state_is_put_in() -> None:
+    found = material("It weighs 172 grams, with the case 272 grams, or 372.")
+    assert PERTURBATIONS["number"]("It weighs 172 grams.", found) == "It weighs 472 grams."
     found = material("Made by Orvane in Oslo.", names=("Orvane", "Berlin"))
     assert PERTURBATIONS["name"]("The phone is from Oslo.", found) == "The phone is from Berlin."
     assert PERTURBATIONS["name"]("The phone is from Oslo.", material("x", names=("Oslo",))) is None
-
-
-def test_an_invented_sentence_is_one_that_the_contexts_do_not_state() -> None:
     stated, new = "The phone weighs 172 grams.", "The museum opens on Fridays at noon."
     found = material("The phone weighs 172 grams today.", sentences=(stated, new))
     assert PERTURBATIONS["invented"]("It is small.", found) == f"It is small. {new}"
 
 
 TARN = "The Tarn of 2021 weighs 172 grams and comes from Anna Holm in Oslo. "
+WEIGHS = "The Tarn weighs 172 grams."
 
 
 @each_case(
     ("claim", "other", "changed"),
     [
-        ("The Tarn weighs 172 grams.", "A charger for your desk costs 40 euros.",
-         "The Tarn weighs 40 grams."),
-        ("The Tarn weighs 172 grams.", "| Charger | 40 |", "The Tarn weighs 40 grams."),
-        ("The Tarn came in 2021.", "A charger was sold with it since 1999.",
-         "The Tarn came in 1999."),
+        (WEIGHS, "A charger for your desk costs 40 euros.", "The Tarn weighs 40 grams."),
+        (WEIGHS, "| Charger | 40 |", "The Tarn weighs 40 grams."),
+        ("It came in 2021.", "A charger was sold with it since 1999.", "It came in 1999."),
         ("It comes from Anna Holm.", "A charger is sold by Karl Berg.", "It comes from Karl Berg."),
     ],
-)  # fmt: skip
+)
 def test_a_neighbour_is_a_value_of_another_sentence(claim: str, other: str, changed: str) -> None:
     assert PERTURBATIONS["neighbour"](claim, material(TARN, other)) == changed
-
-
-def test_a_neighbour_is_found_in_any_language() -> None:
-    german = material("Das Gerät wiegt 172 Gramm. Es ist neu. Ein Kabel dazu kostet 40 Euro.")
     take = PERTURBATIONS["neighbour"]
+    german = material("Das Gerät wiegt 172 Gramm. Es ist neu. Ein Kabel dazu kostet 40 Euro.")
     assert take("Das Gerät wiegt 172 Gramm.", german) == "Das Gerät wiegt 40 Gramm."
     assert take("手机重172克。", material("手机重172克。", "充电器售价40欧元。")) == "手机重40克。"
+    both = material("Anna lives in Oslo, the capital of Norway.", "It is a nice town, they say.")
+    assert take("Anna lives in Oslo.", both) is None
 
 
 @each_case(
     ("claim", "other"),
     [
-        ("The Tarn weighs 172 grams.", "With its case, the Tarn weighs 200 grams."),  # it is stated
-        ("The Tarn weighs 172 grams.", "It is sold in a case. Then it weighs 200 grams, the Tarn."),
-        ("The Tarn weighs 172 grams.", "A charger costs 172 euros."),  # the same value
-        ("The Tarn weighs 172 grams.", "A charger was sold with it since 1999."),  # a date
-        ("The Tarn weighs 172 grams.", "A charger has 40% left."),
+        (WEIGHS, "With its case, the Tarn weighs 200 grams."),  # it is stated
+        (WEIGHS, "It is sold in a case. Then it weighs 200 grams, the Tarn."),
+        (WEIGHS, "A charger costs 172 euros."),  # the same value
+        (WEIGHS, "A charger was sold with it since 1999."),  # a date
+        (WEIGHS, "A charger has 40% left."),
         ("The Tarn weighs at least 172 grams.", "A charger costs 40 euros."),
         ("The Tarn weighs 180 grams.", "A charger costs 40 euros."),  # of no sentence
         ("It comes from Anna Holm.", "A charger is sold by Anna Berg."),  # perhaps the same
@@ -151,11 +143,6 @@ def test_a_neighbour_never_makes_a_true_claim(claim: str, other: str) -> None:
     assert PERTURBATIONS["neighbour"](claim, material(TARN, other)) is None
 
 
-def test_no_value_of_the_evidence_itself_is_a_neighbour() -> None:
-    both = material("Anna lives in Oslo, the capital of Norway.", "It is a nice town, they say.")
-    assert PERTURBATIONS["neighbour"]("Anna lives in Oslo.", both) is None
-
-
 def names(*texts: str) -> list[str]:
     return names_in(texts, Capitals.of("\n".join(texts)))
 
@@ -165,10 +152,8 @@ def test_names_are_words_with_capitals_within_a_sentence() -> None:
     assert names(*texts) == ["USB", "Tarn Pro", "Anna"]
     assert names("Open it.", "这是新的。") == []
     assert names("It is what I'm told in Oslo.") == ["Oslo"]
-
-
-def test_a_word_that_stands_there_without_a_capital_is_no_name() -> None:
     assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
+    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
 
 
 @each_case(
@@ -184,10 +169,6 @@ def test_a_word_that_stands_there_without_a_capital_is_no_name() -> None:
 )
 def test_where_capitals_do_not_tell_names_there_are_none(text: str) -> None:
     assert names(text) == []
-
-
-def test_what_has_capitals_of_its_own_is_a_name_in_german_too() -> None:
-    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
 
 
 def test_no_german_noun_takes_the_place_of_another() -> None:

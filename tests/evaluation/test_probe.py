@@ -11,53 +11,35 @@ from ragstone.evaluation.probe import find_paths
 LONG = "The filter is changed every six months."
 
 
+FOUND = {"dok": {"nr": 7, "titel": "W"}, "auszug": LONG, "relevanz": 0.9, "seite": 3}
+GERMAN = {
+    "ergebnis": {"antwort": {"text": "Ja.", "lang": "de"}, "fund-stellen": [FOUND]},
+    "frage": "q",
+}
+DOCUMENT = {"page_content": "x", "metadata": {"source": "a.md"}}
+QUOTES = {
+    "output": {"text": "Yes."},
+    "more_questions": ["What about the price of it?"],
+    "quotes": [{"title": "T", "snippet": LONG, "url": "http://a"}],
+}
+MESSAGES = [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}]
+CHUNKS = [{"point_id": 1, "text": "t"}]
+
+
 @each_case(
     ("reply", "response", "contexts"),
     [
-        (
-            {"response": "Yes.", "retrieved_chunks": [{"point_id": 1, "text": "t"}]},
-            "response",
-            "retrieved_chunks",
-        ),
+        ({"response": "Yes.", "retrieved_chunks": CHUNKS}, "response", "retrieved_chunks"),
         ({"answer": "IP68", "sources": [LONG, "Short."]}, "answer", "sources"),
+        ({"answer": "A", "documents": [DOCUMENT]}, "answer", "documents"),
         (
-            {"answer": "A", "documents": [{"page_content": "x", "metadata": {"source": "a.md"}}]},
-            "answer",
-            "documents",
-        ),
-        (
-            {
-                "ergebnis": {
-                    "antwort": {"text": "Ja.", "lang": "de"},
-                    "fund-stellen": [
-                        {
-                            "dok": {"nr": 7, "titel": "W"},
-                            "auszug": LONG,
-                            "relevanz": 0.9,
-                            "seite": 3,
-                        }
-                    ],
-                },
-                "frage": "q",
-            },
+            GERMAN,
             "ergebnis.antwort.text",
             'ergebnis."fund-stellen"[].{id: dok.nr, text: auszug, score: relevanz}',
         ),
-        (
-            {
-                "output": {"text": "Yes."},
-                "more_questions": ["What about the price of it?"],
-                "quotes": [{"title": "T", "snippet": LONG, "url": "http://a"}],
-            },
-            "output.text",
-            "quotes[].{id: url, text: snippet}",
-        ),
+        (QUOTES, "output.text", "quotes[].{id: url, text: snippet}"),
         ({"choices": [{"message": {"content": LONG}}]}, "choices[0].message.content", None),
-        (
-            {"messages": [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}]},
-            "messages[-1].content",
-            None,
-        ),
+        ({"messages": MESSAGES}, "messages[-1].content", None),
         ({"id": "1", "status": "ok", "said": LONG}, "said", None),
     ],
 )

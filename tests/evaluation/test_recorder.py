@@ -1,25 +1,18 @@
 import asyncio
-import json
-import math
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from ragstone import evaluate, evaluate_async
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.resume import RunChangedError
-from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
-from ragstone.store.database import ROWS
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
-from ragstone.types.score import MetricInfo
 
 SAMPLES = [
     {"id": f"s{n}", "query": f"q{n}", "response": f"claim {n}", "contexts": ["c"],
@@ -52,7 +45,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def open_recorder(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
+def ran(store: Store | None, **options: object) -> Run:
+    return evaluate(SAMPLES, **{"metrics": METRICS, "judge": judge(), "store": store, **options})
+
+
+def open_recorder(store: Store, after: int = 5) -> ScriptedJudge:
     """Begin a run and stop it when so many rows are finished."""
     seen: list[Row] = []
 
@@ -63,8 +60,7 @@ def open_recorder(store: Store, after: int = 5, **options: object) -> ScriptedJu
 
     asked = judge()
     with pytest.raises(StopError):
-        evaluate(SAMPLES, metrics=METRICS, judge=asked, store=store, on_row=on_row, concurrency=1,
-                 **options)  # fmt: skip
+        ran(store, judge=asked, on_row=on_row, concurrency=1)
     return asked
 
 
@@ -80,26 +76,27 @@ def untimed(row: Row) -> dict[str, object]:
 
 
 def test_a_stored_run_is_the_run_in_memory(store: Store) -> None:
-    kept = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
-    plain = evaluate(SAMPLES, metrics=METRICS, judge=judge())
+    kept, plain = ran(store), ran(None)
     assert summaries(kept) == summaries(plain)
     assert [untimed(row) for row in kept.rows] == [untimed(row) for row in plain.rows]
     (info,) = store.runs()
     assert (info.finished, info.rows) == (True, 12)
     assert info.summary is not None
     assert info.summary["run_id"] == kept.manifest.run_id
+    ranked = ran(store, metrics=["hit@1", "mrr@2"])  # after a finished run, the next is new
+    assert len(store.runs()) == 2
+    assert (ranked.summary()["hit@1"].mean, ranked.extras["hit@1"]["Hits"]) == (0.5, 6)
+    assert store.load(ranked.manifest.run_id).summary()["hit@1"] == ranked.summary()["hit@1"]
 
 
 def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> None:
     first = open_recorder(store)
     told: list[str] = []
     again = judge()
-    run = evaluate(
-        SAMPLES, metrics=METRICS, judge=again, store=store, on_notice=told.append, concurrency=1
-    )
+    run = ran(store, judge=again, on_notice=told.append, concurrency=1)
     assert len(first.asked) + len(again.asked) <= 2 * 12 + 2, "at most the row under way"
     assert len(again.asked) <= 2 * (12 - 5)
-    assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
+    assert summaries(run) == summaries(ran(None))
     assert "Resuming run" in told[1]
     assert "of 12 rows are finished (use fresh to start a new run)" in told[1]
     assert [info.finished for info in store.runs()] == [True]
@@ -130,53 +127,39 @@ def test_a_stored_and_a_resumed_run_group_rows_as_a_fresh_one(store: Store) -> N
     assert summaries(resumed) == summaries(stored) == summaries(fresh)
 
 
-def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
-    for _ in range(2):
-        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
-    assert len(store.runs()) == 2
-
-
-def test_fresh_begins_anew(store: Store) -> None:
+def test_pace_and_gates_make_no_other_run_but_fresh_does(store: Store) -> None:
     open_recorder(store)
-    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
-    assert len(run.rows) == 12
-    assert [info.finished for info in store.runs()] == [True, False]
+    run = ran(store, concurrency=3, timeout=5, fail_under={"faithfulness": 0.1}, on_notice=print)
+    assert len(store.runs()) == 1
+    assert [gate.passed for gate in run.gates()] == [True]
+    open_recorder(store)
+    assert len(ran(store, fresh=True).rows) == 12
+    assert [info.finished for info in store.runs()] == [True, False, True]
+
+
+OTHERS = [{**sample, "response": "claim 1"} for sample in SAMPLES]
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("data", "changed", "told"),
     [
-        ({"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfulness"),
-        ({"min_similarity": 0.5}, "min_similarity was 0, is 0.5"),
+        (SAMPLES, {"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfuln"),
+        (SAMPLES, {"min_similarity": 0.5}, "min_similarity was 0, is 0.5"),
+        (OTHERS, {}, "has other settings: samples changed since the run was started"),
+        (SAMPLES, {"transcript": False}, "was started with the judge's texts"),
     ],
 )
 def test_what_differs_is_told_and_begins_a_new_run(
-    store: Store, changed: dict[str, object], told: str
+    store: Store, data: object, changed: dict[str, object], told: str
 ) -> None:
     open_recorder(store)
     notices: list[str] = []
-    options = {"metrics": METRICS, **changed}
-    evaluate(SAMPLES, judge=judge(), store=store, on_notice=notices.append, **options)
+    options = {"metrics": METRICS, "judge": judge(), "on_notice": notices.append, **changed}
+    run = evaluate(data, store=store, **options)  # type: ignore[arg-type]
     assert told in notices[1]
     assert [info.finished for info in store.runs()] == [True, False]
-
-
-def test_other_data_is_another_run(store: Store) -> None:
-    open_recorder(store)
-    notices: list[str] = []
-    others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
-    evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
-    assert "has other settings: samples changed since the run was started" in notices[1]
-
-
-def test_pace_and_gates_make_no_other_run(store: Store) -> None:
-    open_recorder(store)
-    run = evaluate(
-        SAMPLES, metrics=METRICS, judge=judge(), store=store, concurrency=3, timeout=5,
-        fail_under={"faithfulness": 0.1}, on_notice=print,
-    )  # fmt: skip
-    assert len(store.runs()) == 1
-    assert [gate.passed for gate in run.gates()] == [True]
+    assert store.info(run.manifest.run_id).transcript is changed.get("transcript", True)
+    assert run.rows[0].scores["faithfulness"].claims
 
 
 def test_rows_that_the_budget_cut_short_are_done_again(store: Store) -> None:
@@ -185,61 +168,33 @@ def test_rows_that_the_budget_cut_short_are_done_again(store: Store) -> None:
         return Failure(Cause.BUDGET, "over") if over else [{"text": question.response}]
 
     spent = ScriptedJudge({**judge().answers, "extract_claims": claims})
-    short = evaluate(SAMPLES, metrics=METRICS, judge=spent, store=store)
+    short = ran(store, judge=spent)
     assert [info.finished for info in store.runs()] == [False]
     assert short.summary()["faithfulness"].failed == 6
     again = judge()
-    run = evaluate(SAMPLES, metrics=METRICS, judge=again, store=store)
+    run = ran(store, judge=again)
     assert len(again.asked) == 2 * 12 - 12, "six samples were finished, and are not asked again"
-    assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
+    assert summaries(run) == summaries(ran(None))
     assert [info.finished for info in store.runs()] == [True]
 
 
 def test_a_run_that_goes_on_is_unfinished_until_it_ends(store: Store) -> None:
-    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store).manifest
+    run_id = ran(store, judge=judge(broken=True)).manifest.run_id
+    options = {"resume": run_id, "retry_failed": True}
+    verdicts = Failure(Cause.BUDGET, "over")
+    spent = ScriptedJudge({**judge().answers, "verify_claims": verdicts}, name=judge().name)
+    assert ran(store, judge=spent, **options).summary()["faithfulness"].n == 12
+    assert store.load(run_id).extras["hit@1"]["Hits"] == 6
+    marks = {"faithfulness": 0.2}
     with pytest.raises(StopError):
-        evaluate(
-            SAMPLES, metrics=METRICS, judge=judge(), store=store, resume=run_id.run_id,
-            retry_failed=True, concurrency=1, on_row=stop, fail_under={"faithfulness": 0.2},
-        )  # fmt: skip
+        ran(store, concurrency=1, on_row=stop, fail_under=marks, **options)
     (info,) = store.runs()
     assert (info.finished, info.summary) == (False, None)
     assert [gate.threshold for gate in info.manifest.plan.gates] == [0.2]
-    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, retry_failed=True)
-    assert run.manifest.run_id == info.id
+    assert store.load(run_id).summary()["faithfulness"].n == 12
+    run = ran(store, retry_failed=True)
+    assert run.manifest.run_id == run_id
     assert run.summary()["faithfulness"].scored == 12
-
-
-def test_a_run_stopped_while_it_is_done_again_comes_to_all_that_is_stored(store: Store) -> None:
-    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store).manifest
-    spent = ScriptedJudge(
-        {**judge().answers, "verify_claims": Failure(Cause.BUDGET, "over")}, name=judge().name
-    )
-    again = evaluate(
-        SAMPLES, metrics=METRICS, judge=spent, store=store, resume=run_id.run_id, retry_failed=True
-    )
-    assert again.summary()["faithfulness"].n == 12
-    assert store.load(run_id.run_id).extras["hit@1"]["Hits"] == 6
-    with pytest.raises(StopError):
-        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_row=stop)
-    stored = store.load(run_id.run_id)
-    assert stored.summary()["faithfulness"].n == 12
-
-
-def test_a_range_without_end_can_be_stored_and_listed(store: Store) -> None:
-    info = MetricInfo(name="m", label="M", family="generation", description="", high=math.inf)
-    assert MetricInfo.model_validate_json(info.model_dump_json()) == info
-    older = info.model_dump_json().replace('"Infinity"', "null")
-    assert MetricInfo.model_validate_json(older) == info
-
-
-def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
-    open_recorder(store)
-    told: list[str] = []
-    evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False,
-             on_notice=told.append)  # fmt: skip
-    assert "was started with the judge's texts" in told[1]
-    assert [info.transcript for info in store.runs()] == [False, True]
 
 
 def stop(row: Row, total: int) -> None:
@@ -247,43 +202,22 @@ def stop(row: Row, total: int) -> None:
 
 
 def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
-    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store)
+    run = ran(store, judge=judge(broken=True))
     run_id, failed = run.manifest.run_id, run.summary()["faithfulness"].failed
     assert failed == 4
     again = judge()
-    mended = evaluate(
-        SAMPLES, metrics=METRICS, judge=again, store=store, resume=run_id, retry_failed=True
-    )
+    mended = ran(store, judge=again, resume=run_id, retry_failed=True)
     assert len(again.asked) == 2 * failed
     assert mended.summary()["faithfulness"].scored == 12
     assert len(store.runs()) == 1
-
-
-def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
-    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store).manifest.run_id
     with pytest.raises(RunChangedError, match="because its settings differ: metrics") as error:
-        evaluate(SAMPLES, metrics="faithfulness", judge=judge(), store=store, resume=run_id)
+        ran(store, metrics="faithfulness", resume=run_id)
     assert f"`ragstone runs delete {run_id}`" in str(error.value)
-
-
-def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
     with pytest.raises(UsageError, match="needs the store that contains the run"):
-        evaluate(SAMPLES, metrics=METRICS, judge=judge(), resume="x")
+        ran(None, resume="x")
 
 
-def test_a_run_that_cannot_start_is_not_stored(store: Store) -> None:
-    samples = [{"query": "q", "relevance": ["a"]}]
-    told: list[str] = []
-    with pytest.raises(TargetError, match="is not ready"):
-        evaluate(samples, metrics="hit@1", target="http://127.0.0.1:9", store=store)
-    assert store.runs() == []
-    evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_notice=told.append)
-    assert len(told) == 1
-
-
-async def test_retries_that_cannot_start_leave_the_run_finished(
-    store: Store, faulty: SimpleNamespace, behave: SimpleNamespace
-) -> None:
+async def test_retries_that_cannot_start_leave_the_run_finished(store, faulty, behave) -> None:
     faulty.script("/api/v1/search", behave.reply(status=400))
     samples = [{"query": "q", "relevance": ["a"]}]
     options = {"metrics": "hit@1", "target": faulty.url, "store": store}
@@ -295,52 +229,21 @@ async def test_retries_that_cannot_start_leave_the_run_finished(
     assert (info.finished, info.rows) == (True, 1)
 
 
-def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
-    open_recorder(store)
-    (info,) = store.runs()
-    with store.transaction() as connection:  # as versions did whose runs could not start
-        connection.execute(ROWS.delete())
-    for options in ({"metrics": METRICS, "judge": judge()}, {"metrics": "hit@1"}):
-        told: list[str] = []
-        run = evaluate(SAMPLES, store=store, on_notice=told.append, **options)
-        assert len(told) == 1
-        assert run.manifest.run_id != info.id
-
-
-async def test_two_runs_that_start_at_once_do_not_both_go_on(store: Store) -> None:
-    judges = [ScriptedJudge(judge().answers, seconds=seconds) for seconds in (0.05, 0.15)]
-    evaluations = [
-        Evaluation(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
-        for each in judges
-    ]
-    started = [asyncio.create_task(each.run()) for each in evaluations]
-    raised = await asyncio.gather(*started, return_exceptions=True)
-    assert [type(each) for each in raised if each] == [RunLockedError]
-    assert [info.rows for info in store.runs()] == [12]
-
-
 async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store) -> None:
-    slow = ScriptedJudge(judge().answers, seconds=0.1)
+    options = {"metrics": METRICS, "store": store, "concurrency": 1}
+    slow = ScriptedJudge(judge().answers, seconds=0.02)
     under_way = asyncio.Event()
-    first = asyncio.create_task(
-        evaluate_async(
-            SAMPLES,
-            metrics=METRICS,
-            judge=slow,
-            store=store,
-            concurrency=1,
-            on_row=lambda _, __: under_way.set(),
-        )
-    )
+    running = evaluate_async(SAMPLES, judge=slow, on_row=lambda *_: under_way.set(), **options)
+    first = asyncio.create_task(running)
     await under_way.wait()
-    with pytest.raises(StoreError) as error:
-        await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    with pytest.raises(RunLockedError) as error:
+        await evaluate_async(SAMPLES, judge=judge(), **options)
     (info,) = store.runs()
     assert str(error.value) == (
         f"another process is running the same evaluation (run {info.id}); wait for it, "
         "or use fresh to start another run"
     )
-    other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
+    other = await evaluate_async(SAMPLES, judge=judge(), fresh=True, **options)
     few = await evaluate_async(SAMPLES, metrics="hit@1", store=store)
     assert len(few.rows) == 12, "what differs is no matter"
     one = await first
@@ -348,48 +251,16 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
     assert len(one.rows) == len(other.rows) == 12
 
 
-def test_a_ranking_alone_is_stored_too(store: Store) -> None:
-    run = evaluate(SAMPLES, metrics=["hit@1", "mrr@2"], store=store)
-    assert run.summary()["hit@1"].mean == 0.5
-    assert run.extras["hit@1"]["Hits"] == 6
-    assert store.load(run.manifest.run_id).summary()["hit@1"] == run.summary()["hit@1"]
-
-
-def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Path) -> None:
-    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False)
-    assert store.info(run.manifest.run_id).transcript is False
-    assert run.rows[0].scores["faithfulness"].claims, "what the scores hold stays"
-
-
-async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
-    evaluation = Evaluation(SAMPLES, metrics=METRICS, judge=judge(), store=store)
-    await evaluation.run()
-    run_id = evaluation.recorder.manifest.run_id
-    async with store.open_writer(run_id):  # another process goes on with it
-        assert len(evaluation.result().rows) == 12
-        assert not store.info(run_id).finished
-    store.finish(run_id, extras={}, summary={"by": "the other"})
-    evaluation.result()
-    assert store.info(run_id).summary == {"by": "the other"}
-
-
 def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> None:
-    place = tmp_path / "runs.db"
-    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=place)
+    run = ran(tmp_path / "runs.db")  # type: ignore[arg-type]
     for _ in range(2):
         assert [each.name for each in tmp_path.iterdir()] == ["runs.db"], "no log of an open file"
         assert len(list(run.rows)) == 12
+    with pytest.raises(StoreError, match="Use another store, or run without one"):
+        ran(tmp_path)  # type: ignore[arg-type]
 
 
-def test_the_store_of_a_caller_stays_open(store: Store, tmp_path: Path) -> None:
-    with store.connect():
-        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
-        assert (tmp_path / "runs.db-wal").exists()
-
-
-async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
-    store: Store, faulty: SimpleNamespace
-) -> None:
+async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(store, faulty) -> None:
     samples = [{"query": f"q{n}", "relevance": ["5"]} for n in range(6)]
     options = {"metrics": "hit@1", "store": store, "concurrency": 1}
     secret = f"{faulty.url}?key=hush"
@@ -404,26 +275,3 @@ async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
         await evaluate_async(samples, target=f"{faulty.url}/x", resume=info.id, **options)
     run = await evaluate_async(samples, target=secret, **options)
     assert (run.manifest.run_id, len(run.rows)) == (info.id, 6)
-
-
-def test_the_file_of_a_run_is_found_from_any_folder(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
-    for _ in range(2):
-        with suppress(StopError):
-            evaluate("data.jsonl", metrics=METRICS, judge=judge(), store=store, on_row=stop)
-    (info,) = store.runs()
-    assert info.manifest.source.path == "data.jsonl", "a report says no more than was said"
-    (tmp_path / "below").mkdir()
-    monkeypatch.chdir(tmp_path / "below")
-    path = store.info(info.id).manifest.source.path
-    assert path == str(tmp_path / "data.jsonl")
-    run = evaluate(path, metrics=METRICS, judge=judge(), store=store)
-    assert run.manifest.run_id == info.id
-
-
-def test_a_store_that_cannot_be_used_names_the_way_without(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="Use another store, or run without one"):
-        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=tmp_path)

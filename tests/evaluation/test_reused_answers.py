@@ -54,9 +54,7 @@ def test_more_metrics_use_the_answers_of_the_first_run(ask: Callable[..., Run]) 
 
 
 @pytest.mark.parametrize("change", ["fresh", "gate", "k", "data", "target", "late", "tenant"])
-def test_otherwise_the_target_is_asked_again(
-    ask: Callable[..., Run], change: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_otherwise_the_target_is_asked_again(ask, change: str, monkeypatch) -> None:
     monkeypatch.setenv("MANDANT", "acme")
     api = Path("api.json")
     if change == "tenant":
@@ -68,19 +66,13 @@ def test_otherwise_the_target_is_asked_again(
         api.write_text(api.read_text().replace("anzahl", "zahl"))
     if change == "late":
         monkeypatch.setattr(resume, "REUSED_FOR", timedelta(0))
-    options = {
-        "fresh": {"fresh": True},
-        "gate": {"fail_under": {"faithfulness": 0.5}},
-        "k": {"k": 7},
-    }
-    again = ask("faithfulness", **options.get(change, {}))
+    options = {"fresh": {"fresh": True}, "gate": {"fail_under": {"faithfulness": 0.5}}}
+    again = ask("faithfulness", **{**options, "k": {"k": 7}}.get(change, {}))
     assert calls(again) == 2
     assert again.manifest.answers_from is None
 
 
-def test_a_failed_answer_is_asked_for_again(
-    ask: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_answer_is_asked_for_again(ask: Callable[..., Run], monkeypatch) -> None:
     real = GermanApi.do_POST
     failing = [True]
 

@@ -98,9 +98,7 @@ def test_files_of_shards_make_the_run_of_a_single_process(data: Path, scorer: Sc
         assert store.info(run.manifest.run_id).rows == 60
 
 
-def test_tables_in_any_order_make_it_too_and_missing_rows_are_scored(
-    data: Path, scorer: Scorer
-) -> None:
+def test_tables_in_any_order_make_it_too_and_missing_rows_are_scored(data: Path, scorer) -> None:
     alone = evaluate(data, **OPTIONS)
     frame = pl.read_ndjson(data).sample(fraction=1, shuffle=True, seed=1)
     Path("s/part=1").mkdir(parents=True)
@@ -150,6 +148,7 @@ def test_options_of_a_whole_run_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             Scorer(**options)
+    assert "response_relevancy" not in Scorer(metrics=["all"]).columns
 
 
 class Down(OfflineJudge):
@@ -178,7 +177,3 @@ def test_the_judge_is_opened_once_and_an_outage_stops_the_table() -> None:
     scorer(pl.DataFrame(samples(3)))
     assert Down.opened == 2
     scorer.close()
-
-
-def test_groups_leave_out_what_the_judge_cannot_score() -> None:
-    assert "response_relevancy" not in Scorer(metrics=["all"]).columns

@@ -102,12 +102,6 @@ def judge(module_file: Callable[..., str]) -> OfflineJudge:
 def test_two_workers_find_what_one_process_finds(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     alone = evaluate(samples(), metrics=METRICS, k=2)
-    seen: list[int] = []
-    run = evaluate(
-        samples(), metrics=METRICS, k=2, workers=2, on_row=lambda row, _: seen.append(row.index)
-    )
-    assert bare(run) == bare(alone)
-    assert sorted(seen) == list(range(200))
     stored = evaluate(samples(), metrics=METRICS, k=2, workers=2, store="runs.db")
     assert bare(stored) == bare(alone)
     with Store.open("runs.db") as store:
@@ -124,18 +118,14 @@ def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog
     assert capfd.readouterr().out == ""
 
 
-def test_a_row_that_kills_each_worker_fails_alone(judge, caplog) -> None:
+def test_a_row_that_kills_each_worker_fails_alone(judge) -> None:
     Path("killed").touch()
     Path("killed again").touch()
     rows = samples(60, r31="The poison lasts.")
+    options = {"metrics": "faithfulness", "store": "runs.db"}
     seen: list[int] = []
     run = evaluate(
-        rows,
-        metrics="faithfulness",
-        judge=judge,
-        workers=2,
-        store="runs.db",
-        on_row=lambda row, _: seen.append(row.index),
+        rows, judge=judge, workers=2, on_row=lambda row, _: seen.append(row.index), **options
     )
     assert sorted(seen) == list(range(60))
     failed = [row for row in run.rows if row.has_failed]
@@ -157,8 +147,9 @@ def test_workers_that_die_one_after_another_stop_the_run_which_can_be_resumed(
     Path("killed again").touch()
     monkeypatch.setattr(workers, "MAX_DEATHS", 3)
     rows = samples(200, **{f"r{number}": "The poison lasts." for number in range(100, 200)})
+    options = {"metrics": "faithfulness", "workers": 2, "store": "runs.db"}
     with pytest.raises(UsageError, match="3 workers died one after another") as died:
-        evaluate(rows, metrics="faithfulness", judge=judge, workers=2, store="runs.db")
+        evaluate(rows, judge=judge, **options)
     assert "a worker process died" in str(died.value)
     with Store.open("runs.db") as store:
         (info,) = store.runs()
@@ -169,34 +160,25 @@ def test_workers_that_die_one_after_another_stop_the_run_which_can_be_resumed(
     judge_of_all = OfflineJudge()
     judge_of_all.name = "worded"
     run = evaluate(
-        rows,
-        metrics="faithfulness",
-        judge=judge_of_all,
-        workers=2,
-        store="runs.db",
-        on_row=lambda row, _: again.append(row.index),
+        rows, judge=judge_of_all, on_row=lambda row, _: again.append(row.index), **options
     )
     assert run.manifest.run_id == info.id
     assert len(again) == 200 - stored
     assert len(run.rows) == 200
 
 
-def test_an_outage_or_fail_fast_stops_all_workers(judge) -> None:
+def test_an_outage_or_fail_fast_stops_all_workers(judge, caplog) -> None:
     down = {f"r{number}": "An outage." for number in range(40, 200)}
     run = evaluate(samples(**down), metrics="faithfulness", judge=judge, workers=2)
     assert run.partial
     assert "consecutive rows failed (unreachable)" in str(run.stopped)
-    failing = samples(r3="An outage.")
+    failing = samples(20, r3="A bug.")
     run = evaluate(failing, metrics="faithfulness", judge=judge, workers=2, fail_fast=True)
     assert run.partial
     assert "sample r3" in str(run.stopped)
-
-
-def test_an_exception_in_the_judge_fails_the_score_and_is_logged_here(judge, caplog) -> None:
-    run = evaluate(samples(20, r3="A bug."), metrics="faithfulness", judge=judge, workers=2)
-    score = run.rows[3].scores["faithfulness"]
-    assert score.cause == "judge_error"
-    assert "the judge raised an exception" in caplog.text
+    (third,) = [row for row in run.rows if row.sample.id == "r3"]
+    assert third.scores["faithfulness"].cause == "judge_error"
+    assert "the judge raised an exception" in caplog.text  # in the worker, logged here
 
 
 def test_ctrl_c_stores_the_rows_of_running_shards(judge) -> None:
@@ -206,14 +188,9 @@ def test_ctrl_c_stores_the_rows_of_running_shards(judge) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     interrupted: list[object] = []
+    options = {"metrics": "faithfulness", "workers": 2, "store": "runs.db"}
     with pytest.raises(RunInterruptedError) as stop:
-        evaluate(
-            samples(1000),
-            metrics="faithfulness",
-            workers=2,
-            store="runs.db",
-            on_row=interrupt,
-        )
+        evaluate(samples(1000), on_row=interrupt, **options)
     run = stop.value.run
     assert run.partial
     assert 0 < len(run.rows) < 1000
@@ -270,8 +247,7 @@ def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:
 def test_any_executor_finds_what_one_process_finds() -> None:
     alone = evaluate(samples(), metrics=METRICS, k=2)
     threads = ThreadPoolExecutor(3)
-    processes = ProcessPoolExecutor(2, get_context("spawn"))
-    for executor in (threads, processes):
+    for executor in (threads, ProcessPoolExecutor(2, get_context("spawn"))):
         with executor:
             run = evaluate(samples(), metrics=METRICS, k=2, workers=3, executor=executor)
         assert bare(run) == bare(alone)
@@ -331,11 +307,6 @@ def test_what_workers_cannot_have_is_refused() -> None:
     sys.modules["no_such_module"] = sys.modules[__name__]
     with pytest.raises(UsageError, match="a worker process cannot be set up: the judge cannot be"):
         evaluate(samples(2), metrics="faithfulness", judge=Local(), workers=2)
-
-
-def test_workers_without_a_metric_that_asks_are_not_started() -> None:
-    run = evaluate(samples(20), metrics="hit", workers=2)
-    assert len(run.rows) == 20
 
 
 class OddError(Exception):

@@ -47,12 +47,10 @@ class Asked:
 
     @property
     def row(self) -> int:
-        """The number of the sample that it is about."""
         found = re.search(r"row (\d+)", self.fence("claims") or self.fence("response") or "")
         return int(found[1]) if found else -1
 
     def answer(self) -> dict[str, list]:
-        """Return the right answer."""
         if (claims := self.fence("claims")) is None:
             return {"claims": re.split(r"(?<=\.) ", self.fence("response") or "")}
         numbered = re.findall(r"^(\d+)\. (.*)$", claims, re.MULTILINE)
@@ -83,21 +81,14 @@ Fault = Callable[[Asked, web.Request], Awaitable[Reply]]
 
 @dataclass
 class JudgeServer:
-    """Judges by the marker word.
+    """Judges by the marker word; `fault` is what it does instead, with the requests of `on`."""
 
-    Attributes:
-        delay: seconds before each reply.
-        fault, on: what it does instead, and with which requests.
-        served: how many faults it served.
-        most: how many requests were under way at once.
-    """
-
-    delay: float = 0.0
+    delay: float = 0.0  # before each reply
     fault: Fault | None = None
     on: Callable[[Asked], bool] = bool
     asked: list[Asked] = field(default_factory=list)
-    served: int = 0
-    most: int = 0
+    served: int = 0  # faults
+    most: int = 0  # requests under way at once
     port: int = 0
     _busy: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
@@ -108,7 +99,6 @@ class JudgeServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def asked_of(self, kind: str) -> Counter[int]:
-        """Return how often each sample was asked about."""
         return Counter(asked.row for asked in self.asked if asked.kind == kind)
 
     def start(self) -> None:
@@ -143,16 +133,6 @@ class JudgeServer:
             task.cancel()
         await asyncio.gather(*handlers, return_exceptions=True)
         await asyncio.sleep(0.01)  # their connections close in a later turn of the loop
-
-    async def close_socket(self) -> None:
-        """Stop listening and break every connection; called by a fault."""
-        assert self._runner
-        for site in list(self._runner.sites):
-            await site.stop()
-        for connection in list(self._runner.server.connections if self._runner.server else ()):
-            connection.force_close()
-            if connection.transport:
-                connection.transport.abort()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET":  # it does not describe its models
@@ -205,8 +185,6 @@ def right_score(row: int) -> float:
 
 @dataclass(frozen=True)
 class JudgeKit:
-    """What tests need beside the server: no test imports a conftest."""
-
     chat = staticmethod(chat)
     samples = staticmethod(samples)
     right_score = staticmethod(right_score)

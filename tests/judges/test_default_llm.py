@@ -1,10 +1,9 @@
 """A metric requested by name that offline cannot answer uses an LLM if its key is set."""
 
 import json
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,27 +17,12 @@ from ragstone.evaluation.runner import Evaluation
 from ragstone.types.config import Plan
 
 NAME, OFFLINE, LLM = "response_relevancy", "offline", "openai:gpt-4o-mini"
-ROWS = [
-    {
-        "query": "How heavy is it?",
-        "response": f"It weighs {number} grams.",
-        "contexts": [f"It weighs {number} grams."],
-    }
-    for number in (180, 190)
-]
+TEXTS = [f"It weighs {number} grams." for number in (180, 190)]
+ROWS = [{"query": "How heavy is it?", "response": text, "contexts": [text]} for text in TEXTS]
 REASON = (
     "The judge is openai:gpt-4o-mini, because the offline judge cannot score response_relevancy "
     "and OPENAI_API_KEY is set"
 )
-
-
-@dataclass(frozen=True)
-class Done:
-    """What the command line left: its exit code and what it wrote."""
-
-    code: object
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +30,8 @@ def server(judge_server: Any, kit: Any, tmp_path: Path, monkeypatch: pytest.Monk
     """Set a key, and write queries on the server that its variable names."""
 
     async def answer(asked: Any, request: web.Request) -> dict[str, object]:
-        del asked, request
-        return kit.chat(
-            {"queries": {str(n): "How heavy is it?" for n in (1, 2, 3)}, "commits": True}
-        )
+        queries = {str(n): "How heavy is it?" for n in (1, 2, 3)}
+        return kit.chat({"queries": queries, "commits": True})
 
     judge_server.fault = answer
     judge_server.on = lambda asked: asked.fence("contexts") is None
@@ -62,14 +44,16 @@ def server(judge_server: Any, kit: Any, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    def call(*arguments: str) -> Done:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Return what the command line left: its exit code and what it wrote."""
+
+    def call(*arguments: str) -> Any:
         monkeypatch.setattr("sys.argv", ["ragstone", *arguments])
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()
         wrote = capsys.readouterr()
-        return Done(left.value.code, wrote.out, wrote.err)
+        return SimpleNamespace(code=left.value.code, out=wrote.out, err=wrote.err)
 
     return call
 
@@ -85,72 +69,41 @@ def test_the_seeds_own_line_for_response_relevancy_runs(server: Any, run: Any) -
     assert {asked.body["model"] for asked in server.asked} == {"gpt-4o-mini"}
 
 
-def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
-    server: Any, run: Any
-) -> None:
+def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(server, run):
     calls: list[int] = []
     ragstone.evaluate(ROWS, metrics=NAME, on_notice=lambda _: calls.append(len(server.asked)))
     assert calls == [0, 0], "how the data was read, and the judge"
-    done = run("a.jsonl", "-m", NAME, "--no-export", "--no-store", "--no-cache")
+    with pytest.warns(UserWarning, match="The judge is openai:gpt-4o-mini, because the offline"):
+        found = ragstone.evaluate(ROWS, metrics=["faithfulness", NAME])
+    assert found.manifest.plan.judge == LLM
+    Path("ragstone.yaml").write_text(f"metrics: [{NAME}]\ndata: a.jsonl\n", encoding="utf-8")
+    done = run("run", "--set", "temperature=0.5", "--no-export", "--no-store", "--no-cache")
+    assert done.code == 0
     (line,) = [line for line in done.err.splitlines() if line.startswith("The judge is")]
     assert line == f"{REASON}: 2 calls, price unknown. To avoid this, use judge=offline."
 
 
-def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    lines: list[str] = []
-    Evaluation(ROWS, metrics=NAME, on_notice=lines.append)
-    estimate = rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To avoid this, .*"
-    assert re.fullmatch(estimate, lines[-1])
-
-
-def test_python_warns_if_nothing_takes_notices() -> None:
-    with pytest.warns(
-        UserWarning, match="The judge is openai:gpt-4o-mini, because the offline judge"
-    ):
-        found = ragstone.evaluate(ROWS, metrics=["faithfulness", NAME])
-    assert found.manifest.plan.judge == LLM
-
-
-@each_case(
-    "typed",
-    [
-        ("--judge", OFFLINE),
-        ("--config", "offline.yaml"),
-    ],
-)
-def test_offline_prevents_it(server: Any, run: Any, typed: tuple[str, ...]) -> None:
+@each_case("typed", [("--judge", OFFLINE), ("--config", "offline.yaml"), ()])
+def test_offline_prevents_it(server, run, monkeypatch, typed) -> None:
     Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
+    if not typed:
+        monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
     done = run("a.jsonl", "-m", NAME, *typed)
     assert done.code == 2
     assert "the judge offline does not support generate_queries" in done.err
     assert "OPENAI_API_KEY" not in done.err
+    for said in ({"judge": OFFLINE}, {"plan": Plan(metrics=(NAME,), judge=OFFLINE)}):
+        with pytest.raises(UsageError):
+            ragstone.evaluate(ROWS, **({"metrics": NAME} if "judge" in said else {}), **said)
     assert not server.asked
 
 
-def test_offline_in_the_environment_prevents_it(
-    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
-    assert run("a.jsonl", "-m", NAME).code == 2
-    with pytest.raises(UsageError):
-        ragstone.evaluate(ROWS, metrics=NAME, judge=OFFLINE)
-    with pytest.raises(UsageError):
-        ragstone.evaluate(ROWS, plan=Plan(metrics=(NAME,), judge=OFFLINE))
-    assert not server.asked
-
-
-@each_case("group", ["all", "all_generation", "ALL_judged"])
+@each_case("group", ["all", "all_generation", "ALL_judged", "faithfulness"])
 def test_a_group_never_does_it(server: Any, run: Any, group: str) -> None:
     done = run("a.jsonl", "-m", group, "--no-export", "--no-store", "--json", "-")
     assert done.code == 0
-    assert NAME in json.loads(done.out)["not_run"]
+    assert (NAME in json.loads(done.out)["not_run"]) is (group != "faithfulness")
     assert "The judge is" not in done.err
-    assert not server.asked
-
-
-def test_a_metric_that_offline_answers_stays_offline(server: Any, run: Any) -> None:
-    assert run("a.jsonl", "-m", "faithfulness", "--no-export", "--no-store").code == 0
     assert not server.asked
 
 
@@ -165,13 +118,6 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_metrics_of_a_config_file_are_requested_by_name(run: Any) -> None:
-    Path("ragstone.yaml").write_text(f"metrics: [{NAME}]\ndata: a.jsonl\n", encoding="utf-8")
-    done = run("run", "--no-export", "--no-store")
-    assert done.code == 0
-    assert REASON in done.err
-
-
 def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> None:
     done = run("a.jsonl", "-m", NAME, "--dry-run")
     assert done.code == 0
@@ -180,22 +126,11 @@ def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> N
     assert not server.asked
 
 
-def test_options_of_llms_have_an_effect_then(run: Any) -> None:
-    more = ("--set", "temperature=0.5", "--no-export", "--no-store")
-    assert run("a.jsonl", "-m", NAME, *more).code == 0
-
-
-def test_a_resumed_run_keeps_its_judge(
-    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = run("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
+def test_a_resumed_run_keeps_its_judge(server: Any, run: Any, monkeypatch: pytest.MonkeyPatch):
+    first = ("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
+    done = run(*first)
     assert done.code == 3
+    assert f"{REASON}: 2 calls" in done.err
     monkeypatch.setenv("OPENAI_API_KEY", "")  # the rule would now choose offline
     assert run("resume", "--no-export").code == 0
     assert len(server.asked) == 2
-
-
-def test_only_the_rows_that_are_left_are_announced(run: Any) -> None:
-    first = ("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
-    assert f"{REASON}: 2 calls" in run(*first).err
-    assert f"{REASON}: 1 call," in run("a.jsonl", "-m", NAME, "--no-export").err

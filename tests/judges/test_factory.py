@@ -1,19 +1,14 @@
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
-from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
-from ragstone.judges.base import RouterJudge
+from ragstone.errors import InputError, UsageError
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import LEAST, MOST, DryRunJudge, make_judge
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.model import Price
-from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
@@ -38,67 +33,31 @@ def layers(plan: Plan, **options: object) -> list[type]:
     return found
 
 
-def test_without_a_word_the_judge_is_offline() -> None:
+def test_what_stands_around_a_model(tmp_path: Path) -> None:
     assert layers(Plan()) == [OfflineJudge]
-
-
-def test_what_stands_around_a_model() -> None:
     plan = Plan(judge="openai:m")
     assert layers(plan) == [SplitJudge, CachedJudge, LlmJudge]
     assert layers(plan.model_copy(update={"cache": False})) == [SplitJudge, LlmJudge]
     assert layers(plan, guess=LEAST) == [SplitJudge, DryRunJudge, LlmJudge]
+    assert list(tmp_path.iterdir()) == [], "making a judge writes nothing"
 
 
-def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
-    make_judge(Plan(judge="openai:m"))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("judge", "name"),
     [
         ("offline,openai:a", "offline,3*openai:a"),
         ("openai:a, openai:b", "3*openai:a,3*openai:b"),
+        ("openai:a", "3*openai:a"),
+        ("offline,threshold=0.6", "offline,threshold=0.6"),
     ],
 )
-def test_what_says_the_same_each_time_has_one_vote(judge: str, name: str) -> None:
-    assert make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=LEAST).name == name
-
-
-@pytest.mark.parametrize("judge", ["openai:a,threshold=0.7", "offline,openai:a,threshold=0.7"])
-def test_options_of_what_takes_none_are_refused(judge: str) -> None:
-    with pytest.raises(UsageError, match="options such as threshold= are for local judges"):
-        make_judge(Plan(judge=judge), guess=LEAST)
-
-
-def test_the_offline_judge_has_options() -> None:
-    judge = make_judge(Plan(judge="offline,threshold=0.6"), asked=[[KIND]])
-    assert judge.name == "offline,threshold=0.6"
-    with pytest.raises(UsageError, match="the offline judge's threshold"):
-        make_judge(Plan(judge="offline,threshold=2"))
-    with pytest.raises(UnknownNameError, match=r"option of the offline judge.*threshold"):
-        make_judge(Plan(judge="offline,treshold=0.6"))
-
-
-def test_an_option_said_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="threshold= is set twice"):
-        make_judge(Plan(judge="local:m,threshold=0.5,threshold=0.9"), guess=LEAST)
-
-
-@pytest.mark.parametrize(
-    ("judge", "votes", "members"),
-    [("openai:a,openai:b", 1, 2), ("openai:a", 3, 3), ("openai:a, offline ,vllm:b", 1, 3)],
-)
-def test_several_names_or_votes_are_a_panel(judge: str, votes: int, members: int) -> None:
-    panel = make_judge(Plan(judge=judge, votes=votes), asked=[[KIND]])
-    assert isinstance(panel, PanelJudge)
-    assert len(panel.judges) == members
-
-
-def test_the_votes_of_one_model_are_kept_apart() -> None:
-    panel = make_judge(Plan(judge="openai:a", votes=3), asked=[[KIND]])
-    assert isinstance(panel, PanelJudge)
-    assert len({judge.identity(KIND) for judge in panel.judges}) == 3
+def test_several_names_or_votes_are_a_panel(judge: str, name: str) -> None:
+    for options in ({}, {"guess": LEAST}):
+        made = make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], **options)
+        assert made.name == name
+        if isinstance(made, PanelJudge) and not options:
+            identities = [each.identity(KIND) for each in made.judges if each.name != "offline"]
+            assert len(set(identities)) == len(identities), "a vote is asked anew"
 
 
 def places(judge: str, votes: int) -> list[str | None]:
@@ -117,45 +76,30 @@ def test_the_votes_of_a_name_are_told_apart_however_often_it_is_named() -> None:
     assert mixed[1] == make_judge(Plan(judge="openai:b")).identity(KIND)
 
 
-def test_a_model_named_twice_is_asked_twice(judge_server, kit) -> None:
-    for _ in range(2):
-        ragstone.evaluate(
-            kit.samples(3),
-            metrics="faithfulness",
-            judge="openai:a,openai:a",
-            base_url=judge_server.url,
-        )
-    assert judge_server.asked_of("extract") == dict.fromkeys(range(3), 1)
-    assert judge_server.asked_of("verify") == dict.fromkeys(range(3), 2)
-
-
 @each_case(
-    ("name", "like"),
+    ("name", "told"),
     [
-        ("openai", "openai:gpt-4o-mini"),
-        ("openai:", "openai:gpt-4o-mini"),
-        (":m", "openai:gpt-4o-mini"),
-        ("", "openai:gpt-4o-mini"),
-        ("gpt-4o", "openai:gpt-4o"),
-        ("gpt-4o:", "openai:gpt-4o"),
-        ("openai:a,", "openai:gpt-4o-mini"),
+        *((name, "such as openai:gpt-4o-mini, or use offline") for name in ("openai", ":m", "")),
+        ("openai:a,", "there is no judge named ''; name an LLM as "),
+        (
+            "gpt-4o:",
+            "there is no judge named 'gpt-4o:'; name an LLM as .*such as openai:gpt-4o, or",
+        ),
+        ("ofline", "did you mean 'offline'"),
+        ("opanai:gpt-4o", "did you mean 'openai'"),
+        ("locl:models/nli", "did you mean 'local'"),
+        ("local:m,lables=a/b", "did you mean 'labels'"),
+        ("local:m,threshold=2", "a local judge's threshold"),
+        ("local:m,threshold=0.5,threshold=0.9", "threshold= is set twice"),
+        ("offline,threshold=2", "the offline judge's threshold"),
+        ("offline,treshold=0.6", "option of the offline judge.*threshold"),
+        ("openai:a,threshold=0.7", "options such as threshold= are for local judges"),
+        ("offline,openai:a,threshold=0.7", "options such as threshold= are for local judges"),
     ],
 )
-def test_a_name_that_stands_for_nothing(name: str, like: str) -> None:
-    with pytest.raises(UsageError) as raised:
+def test_a_name_that_stands_for_nothing_is_refused(name: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
         make_judge(Plan(judge=name))
-    said = str(raised.value)
-    assert said.startswith(f"there is no judge named {name.rpartition(',')[2]!r}; name an LLM as ")
-    assert f"such as {like}, or use offline" in said
-
-
-def test_the_nearest_name_is_offered() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'offline'"):
-        make_judge(Plan(judge="ofline"))
-    with pytest.raises(UnknownNameError, match="did you mean 'openai'"):
-        make_judge(Plan(judge="opanai:gpt-4o"))
-    with pytest.raises(UnknownNameError, match="did you mean 'local'"):
-        make_judge(Plan(judge="locl:models/nli"))
 
 
 def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,40 +112,35 @@ def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.Mo
     make_judge(Plan(judge="openai:gpt-4o-mini", base_url="http://localhost:1/v1"))
 
 
-def test_the_place_from_the_environment_is_used(
-    judge_server, kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_place_from_the_environment_is_used(judge_server, kit, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.setenv("OPENAI_BASE_URL", judge_server.url)
-    run = ragstone.evaluate(kit.samples(3), metrics="faithfulness", judge="openai:mock")
-    scores = [row.scores["faithfulness"].value for row in run.rows]
-    assert scores == pytest.approx([kit.right_score(row) for row in range(3)])
-    assert len(judge_server.asked) == 6
-    assert {asked.path for asked in judge_server.asked} == {"/v1/chat/completions"}
+    more = {"judge_headers": {"X-Team": "search"}, "judge_body": {"seed": 7}}
+    judge = "openai:mock,openai:mock"
+    for _ in range(2):  # what was said is not asked again
+        run = ragstone.evaluate(kit.samples(3), metrics="faithfulness", judge=judge, config=more)
+        scores = [row.scores["faithfulness"].value for row in run.rows]
+        assert scores == pytest.approx([kit.right_score(row) for row in range(3)])
+    assert judge_server.asked_of("extract") == dict.fromkeys(range(3), 1)
+    assert judge_server.asked_of("verify") == dict.fromkeys(range(3), 2)
+    for asked in judge_server.asked:
+        assert asked.path == "/v1/chat/completions"
+        assert (asked.headers["x-team"], asked.body["seed"]) == ("search", 7)
 
 
-def test_a_cost_that_cannot_be_kept_is_told() -> None:
-    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*max_calls"):
+def test_a_cost_that_cannot_be_kept_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = r"the price of openai:nobody.* is unknown.*max_calls"
+    with pytest.raises(UsageError, match=unknown):
         make_judge(Plan(judge="openai:nobody", max_cost=1))
-    make_judge(Plan(judge="openai:gpt-4o-mini", max_cost=1))
-
-
-def test_what_is_served_elsewhere_has_not_its_makers_price(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
     make_judge(plan)
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    embeds = plan.model_copy(update={"embedding_model": "openai:nobody"})
+    with pytest.raises(UsageError, match=unknown):
+        make_judge(embeds)
+    make_judge(embeds, asked=[[KIND]])
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")  # not its maker's price
     with pytest.raises(UsageError, match="is unknown, so max_cost"):
         make_judge(plan)
-
-
-def test_prompts_of_ones_own_change_the_identity_of_their_kind_alone() -> None:
-    Path("own.md").write_text("# system\nCheck.\n# user\n{contexts} {claims}\n", encoding="utf-8")
-    plain = make_judge(Plan(judge="openai:m"))
-    own = make_judge(Plan(judge="openai:m", prompts={KIND: "own.md"}))
-    assert own.identity(KIND) != plain.identity(KIND)
-    assert own.identity("extract_claims") == plain.identity("extract_claims")
 
 
 def comparing(plan: Plan, **options: object) -> str:
@@ -211,61 +150,39 @@ def comparing(plan: Plan, **options: object) -> str:
     return judge.description.partition("; text_similarity by ")[2]
 
 
+HERE = "http://localhost:1/v1"
+SMALL = "openai:text-embedding-3-small (cosines of"
 NGRAMS = "offline (hashed character n-grams, not meaning)"
 
 
 @each_case(
-    ("plan", "who"),
+    ("judge", "embeds", "base_url", "who"),
     [
-        ({"judge": "openai:m"}, "openai:text-embedding-3-small (cosines of"),
-        ({"judge": "openai:a,vllm:b"}, "openai:text-embedding-3-small (cosines of"),
-        ({"judge": "openai:m", "base_url": "http://localhost:1/v1"}, NGRAMS),
-        ({"judge": "vllm:m"}, NGRAMS),
-        ({"judge": "offline"}, NGRAMS),
-        ({"judge": "vllm:m", "embedding_model": "e"}, "openai:e (cosines of embeddings at"),
-        ({"judge": "vllm:m", "embedding_model": "ollama:e:latest"}, "ollama:e:latest (cosines of"),
-        ({"embedding_model": "openai:e"}, "openai:e (cosines of embeddings at"),
+        *((judge, None, None, SMALL) for judge in ("openai:m", "openai:a,vllm:b")),
+        *((judge, None, None, NGRAMS) for judge in ("vllm:m", "offline")),
+        ("openai:m", None, HERE, NGRAMS),
+        ("vllm:m", "e", None, "openai:e (cosines of embeddings at"),
+        ("vllm:m", "ollama:e:latest", None, "ollama:e:latest (cosines of"),
+        # a base_url is the place of the judge's provider
+        ("vllm:m", "vllm:e", HERE, f"vllm:e (cosines of embeddings at {HERE})"),
+        (
+            "vllm:m",
+            "openai:e",
+            HERE,
+            "openai:e (cosines of embeddings at https://api.openai.com/v1)",
+        ),
+        ("offline", "openai:e", HERE, f"openai:e (cosines of embeddings at {HERE})"),
     ],
 )
-def test_who_compares_texts(plan: dict[str, str], who: str) -> None:
-    assert comparing(Plan(**plan)).startswith(who)
+def test_who_compares_texts(judge: str, embeds: str | None, base_url: str | None, who: str) -> None:
+    plan = Plan(judge=judge, embedding_model=embeds, base_url=base_url)
+    assert comparing(plan).startswith(who)
+    plain = plan.model_copy(update={"embedding_model": None})
+    one, other = (make_judge(each).identity(KIND) for each in (plan, plain))
+    assert one == other, "it shapes nothing else"
 
 
-def test_an_openai_judge_elsewhere_has_no_embeddings_of_openais(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert comparing(Plan(judge="openai:m")) == NGRAMS
-
-
-@pytest.mark.parametrize(
-    ("judge", "embedding_model", "place"),
-    [
-        ("vllm:m", "vllm:e", "http://localhost:1/v1"),
-        ("vllm:m", "openai:e", "https://api.openai.com/v1"),
-        ("offline", "openai:e", "http://localhost:1/v1"),
-    ],
-)
-def test_a_base_url_is_the_place_of_the_judges_provider(
-    judge: str, embedding_model: str, place: str
-) -> None:
-    plan = Plan(judge=judge, embedding_model=embedding_model, base_url="http://localhost:1/v1")
-    assert comparing(plan) == f"{embedding_model} (cosines of embeddings at {place})"
-
-
-def test_who_compares_texts_shapes_only_where_that_is_asked() -> None:
-    plan = Plan(judge="openai:m", embedding_model="openai:e")
-    for judge in (make_judge(plan), make_judge(plan, asked=[["text_similarity"]])):
-        assert isinstance(judge, RouterJudge)
-        assert judge.name == "openai:m"
-        assert judge.identity("text_similarity")
-        assert judge.identity(KIND) == make_judge(Plan(judge="openai:m")).identity(KIND)
-    assert isinstance(make_judge(plan, asked=[[KIND]]), SplitJudge)
-
-
-def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(monkeypatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     plan = Plan(judge="vllm:m", embedding_model="openai:e")
     with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:
@@ -279,19 +196,10 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
     assert not judge.takes("generate_queries")
 
 
-@pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
+@each_case("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
 def test_a_model_that_can_make_no_embeddings(name: str) -> None:
     with pytest.raises(UsageError, match=f"embedding_model {name}: specify one model as"):
         make_judge(Plan(embedding_model=name))
-
-
-def test_embeddings_are_priced_and_their_cost_can_be_kept() -> None:
-    plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
-    make_judge(plan)
-    unknown = plan.model_copy(update={"embedding_model": "openai:nobody"})
-    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*max_calls"):
-        make_judge(unknown)
-    make_judge(unknown, asked=[[KIND]])
 
 
 async def test_a_dry_run_counts_the_embeddings() -> None:
@@ -316,7 +224,7 @@ async def test_a_panel_has_texts_compared_once(judge_server, kit) -> None:
     assert [asked.path for asked in judge_server.asked] == ["/v1/embeddings"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("prompts", "said"),
     [
         ({KIND: "none.md"}, "cannot be read"),
@@ -330,81 +238,33 @@ def test_a_prompt_that_is_none_is_told_before_the_run(prompts: dict[str, str], s
         make_judge(Plan(judge="openai:m", prompts=prompts))
 
 
-def test_all_judges_spend_one_budget(judge_server, kit) -> None:
-    run = ragstone.evaluate(
-        kit.samples(10),
-        metrics="faithfulness",
-        judge="openai:a,openai:b",
-        base_url=judge_server.url,
-        max_calls=7,
-    )
-    assert len(judge_server.asked) == run.usage().calls == 7
-
-
-def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_server, kit) -> None:
-    async def silent(asked, _: object) -> object:
-        return kit.chat(asked.answer()) | {"usage": None}
-
-    judge_server.fault = silent
-    budget = Budget(max_cost=5.0)
-    caller = RetryingCaller(Limits(concurrency=1, budget=budget))
-    price = Price((0.001, 0, 0.001, 0))
-    model = OpenAICompatibleModel(
-        PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url
-    )
-    judge = LlmJudge(model, price=price, budget=budget, max_tokens=100)
-    run = ragstone.evaluate(kit.samples(10), metrics="faithfulness", judge=judge, concurrency=1)
-    usage = run.usage()
-    assert usage.prompt_tokens == usage.completion_tokens == 0
-    assert usage.cost_usd is not None
-    assert 1.0 < usage.cost_usd < 5.0
-    assert 2 <= len(judge_server.asked) == usage.calls < 20
-    causes = [row.scores["faithfulness"].cause for row in run.rows]
-    assert causes[0] is None
-    assert causes[-1] is Cause.BUDGET
-
-
-@pytest.mark.parametrize(
-    ("judge", "votes"), [("openai:a", 1), ("openai:a", 3), ("openai:a,openai:b", 1)]
-)
-def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, votes: int) -> None:
+@pytest.mark.parametrize(("judge", "calls"), [("openai:a", 24), ("openai:a,openai:b", 40)])
+def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, calls: int) -> None:
     judge_server.delay = 0.02
     ragstone.evaluate(
-        kit.samples(20),
+        kit.samples(8),
         metrics="faithfulness",
         judge=judge,
-        config={"votes": votes, "batch_size": 1},
+        config={"batch_size": 3, "rpm": 60 / 0.02},
         base_url=judge_server.url,
         concurrency=4,
         cache=False,
     )
     assert 2 <= judge_server.most <= 4
-
-
-@pytest.mark.parametrize("votes", [1, 2])
-def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
-    judge_server.delay = 0.01
-    begun = perf_counter()
-    ragstone.evaluate(
-        kit.samples(5),
-        metrics="faithfulness",
-        judge="openai:a",
-        config={"votes": votes, "rpm": 60 / 0.04},
-        base_url=judge_server.url,
-        cache=False,
-    )
     times = sorted(asked.at for asked in judge_server.asked)
-    assert len(times) >= 10
-    assert times[-1] - begun >= (len(times) - 1) * 0.04
+    assert len(times) == calls
+    assert times[-1] - times[0] >= (calls - 2) * 0.02
 
 
-@pytest.mark.parametrize(
+def test_all_judges_spend_one_budget(judge_server, kit) -> None:
+    options = {"metrics": "faithfulness", "base_url": judge_server.url, "max_calls": 7}
+    run = ragstone.evaluate(kit.samples(5), judge="openai:a,openai:b", **options)
+    assert len(judge_server.asked) == run.usage().calls == 7
+
+
+@each_case(
     ("name", "value"),
-    [
-        ("base_url", "http://127.0.0.1:1/v1"),
-        ("judge_headers", {"X-Team": "a"}),
-        ("judge_body", {"seed": 1}),
-    ],
+    [("base_url", HERE), ("judge_headers", {"X-Team": "a"}), ("judge_body", {"seed": 1})],
 )
 def test_what_is_for_one_provider_is_not_for_two(name: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"^{name}: for one provider, but vllm:a,.* names 2"):
@@ -412,7 +272,7 @@ def test_what_is_for_one_provider_is_not_for_two(name: str, value: object) -> No
     assert make_judge(Plan(judge="vllm:a,vllm:b", **{name: value})).takes("explain")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value", "told"),
     [
         ("judge_headers", {"X-Api-Key": "abc"}, "X-Api-Key"),
@@ -427,21 +287,5 @@ def test_a_secret_is_no_setting(name: str, value: object, told: str) -> None:
     with pytest.raises(UsageError, match=rf"{name}.*{told}: a secret.* write ") as caught:
         Plan.of({"judge": "openai:m", name: value})
     assert "abc" not in str(caught.value)
-
-
-def test_names_of_variables_and_numbers_are_no_secrets() -> None:
     headers = {"Authorization": "Bearer ${NAME}", "X-Api-Key": "${NAME}", "X-Team": "search"}
-    assert Plan(judge="openai:m", judge_headers=headers).judge_headers == headers
-    Plan(judge="openai:m", judge_body={"api_key": "${NAME}", "stop_token": 5})
-
-
-def test_the_report_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = make_judge(Plan(judge="openai:m", base_url="http://user:pw@127.0.0.1:1/v1"))
-    assert judge.description.startswith("an LLM at http://127.0.0.1:1/v1; ")
-
-
-def test_a_local_judge_is_told_which_options_there_are() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'labels'"):
-        make_judge(Plan(judge="local:m,lables=a/b"))
-    with pytest.raises(UsageError, match="a local judge's threshold"):
-        make_judge(Plan(judge="local:m,threshold=2"))
+    Plan.of({"judge_headers": headers, "judge_body": {"api_key": "${NAME}", "stop_token": 5}})

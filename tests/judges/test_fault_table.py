@@ -2,26 +2,25 @@
 
 import asyncio
 import json
-import logging
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, UsageError
 from ragstone.results.run import Run
 from ragstone.types.score import State
 
-ROWS = 20
+ROWS = 10
 PICKED = range(0, ROWS, 5)
 KEY = "sk-a-key-that-nobody-may-see"
 
@@ -38,11 +37,7 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluated(server, kit, **options: object) -> Run:
     plan = {"concurrency": 8, "cache": False, "retries": 2, "timeout": 30.0} | options
     return ragstone.evaluate(
-        kit.samples(ROWS),
-        metrics="faithfulness",
-        judge="openai:mock",
-        base_url=server.url,
-        **plan,
+        kit.samples(ROWS), metrics="faithfulness", judge="openai:mock", base_url=server.url, **plan
     )
 
 
@@ -114,54 +109,23 @@ def cut(answer: dict, chat: Callable, *, finish: str = "stop") -> object:
 
 VERIFY, EXTRACT = ("verify",), ("extract",)
 FAULTS = {
-    "truncated JSON": Fault(saying(cut), Cause.MALFORMED),
     "cut by the token limit": Fault(
         saying(lambda answer, chat: cut(answer, chat, finish="length")), Cause.TRUNCATED
     ),
-    "whole, but at the token limit": Fault(
-        saying(lambda answer, chat: chat(answer, finish="length")), Cause.TRUNCATED
-    ),
     "no JSON": Fault(saying(lambda _, chat: chat("Well, hm.")), Cause.MALFORMED),
-    "nothing": Fault(saying(lambda _, chat: chat(None)), Cause.MALFORMED),
     "one verdict missing": Fault(
         saying(lambda answer, chat: chat({"verdicts": answer["verdicts"][:-1]})),
         Cause.COUNT_MISMATCH,
         VERIFY,
     ),
-    "one verdict more": Fault(
-        saying(lambda answer, chat: chat({"verdicts": answer["verdicts"] * 2})),
-        Cause.COUNT_MISMATCH,
-        VERIFY,
-    ),
-    "one verdict twice": Fault(
-        saying(lambda answer, chat: chat({"verdicts": [answer["verdicts"][0]] * 5})),
-        Cause.COUNT_MISMATCH,
-        VERIFY,
-    ),
-    "empty verdicts": Fault(
-        saying(lambda _, chat: chat({"verdicts": []})), Cause.COUNT_MISMATCH, VERIFY
-    ),
     "empty claims": Fault(saying(lambda _, chat: chat({"claims": []})), Cause.NO_CLAIMS, EXTRACT),
-    "a label that is none": Fault(
-        saying(
-            lambda answer, chat: chat(
-                {"verdicts": [entry | {"label": "MAYBE"} for entry in answer["verdicts"]]}
-            )
-        ),
-        Cause.MALFORMED,
-        VERIFY,
-    ),
     "refusal in words": Fault(
         saying(lambda _, chat: chat("I'm sorry, but I can't assist with that.")), Cause.REFUSAL
-    ),
-    "refusal in its field": Fault(
-        saying(lambda _, chat: chat(None, refusal="I must not.")), Cause.REFUSAL
     ),
     "content filter": Fault(
         saying(lambda answer, chat: cut(answer, chat, finish="content_filter")), Cause.REFUSAL
     ),
     "429": Fault(status(429), Cause.RATE_LIMITED),
-    "429 with Retry-After": Fault(status(429, {"Retry-After": "1"}), Cause.RATE_LIMITED, EXTRACT),
     "500": Fault(status(500), Cause.UNREACHABLE),
     "hang": Fault(hang, Cause.TIMEOUT, VERIFY, timeout=1.0),
     "drop": Fault(drop, Cause.UNREACHABLE),
@@ -186,116 +150,55 @@ def told(server, kit, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_that_passes_leaves_every_score_right(judge_server, kit, name: str) -> None:
+def test_a_fault_fails_its_samples_alone_and_only_if_it_stays(judge_server, kit, name: str) -> None:
     fault = FAULTS[name]
     told(judge_server, kit, fault)
     judge_server.on = first_time(fault.kinds)
     run = evaluated(judge_server, kit, timeout=fault.timeout)
     assert outcome(run, kit) == right_but()
     assert judge_server.served == len(PICKED) * len(fault.kinds)
-    assert len(judge_server.asked) == run.usage().calls == 2 * ROWS + judge_server.served
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_that_stays_fails_its_samples_alone(judge_server, kit, name: str) -> None:
-    fault = FAULTS[name]
-    told(judge_server, kit, fault)
+    before = len(judge_server.asked)
+    assert before == run.usage().calls == 2 * ROWS + judge_server.served
     judge_server.on = lambda asked: asked.kind in fault.kinds and asked.row in PICKED
+    judge_server.served = 0
     run = evaluated(judge_server, kit, timeout=fault.timeout, retries=1)
     assert outcome(run, kit) == right_but(*PICKED, became=fault.sticky)
     assert judge_server.served == 2 * len(PICKED)  # once again each, by whichever rule
-    assert len(judge_server.asked) == run.usage().calls
+    assert len(judge_server.asked) - before == run.usage().calls
 
 
 def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
     told(judge_server, kit, FAULTS["500"])
+    judge_server.delay = 0.01
     run = evaluated(judge_server, kit, retries=1)
     assert "failed 5 times in the same way and answered nothing" in (run.stopped or "")
     assert set(outcome(run, kit).values()) <= {Cause.UNREACHABLE, Cause.BUDGET}
     assert run.summary()["faithfulness"].mean is None
-    assert judge_server.served < ROWS
+    assert judge_server.most <= 5, "before the first reply few calls are under way"
 
 
-@pytest.mark.parametrize("hang_first", [False, True])
-def test_a_rejected_key_ends_the_run(judge_server, kit, hang_first: bool) -> None:
+def test_a_rejected_key_ends_the_run(judge_server, kit) -> None:
     async def reject(asked, request: web.Request) -> web.Response:
-        if hang_first and asked.number < 3:
+        if asked.number < 3:
             await asyncio.sleep(600)
         return web.Response(status=401, text=f"Incorrect API key provided: {KEY}")
 
     judge_server.fault = reject
-    with pytest.raises(
-        UsageError, match=r"the judge openai:mock, .*OPENAI_API_KEY.* 401"
-    ) as caught:
+    said = r"the judge openai:mock, .*OPENAI_API_KEY.*returned 401"
+    with pytest.raises(UsageError, match=said) as caught:
         evaluated(judge_server, kit)
-    assert "returned 401" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(judge_server.asked) <= 8
-
-
-def test_a_rejected_key_ends_the_command_with_2(judge_server, kit, tmp_path: Path) -> None:
-    told(judge_server, kit, Fault(status(401), ""))
-    process = start(tmp_path, judge_server, kit)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert b"the judge openai:mock, with the key in OPENAI_API_KEY" in said
-    assert b"Traceback" not in said
-
-
-def test_an_unknown_model_ends_the_run(judge_server, kit) -> None:
-    told(judge_server, kit, Fault(status(404), ""))
-    with pytest.raises(UsageError, match="The model 'mock' does not exist"):
-        evaluated(judge_server, kit)
-
-
-def test_a_key_that_is_rejected_half_way_fails_what_is_left(judge_server, kit) -> None:
-    told(judge_server, kit, Fault(status(401), ""))
-    judge_server.on = lambda asked: asked.number >= 16
-    became = Counter(outcome(evaluated(judge_server, kit), kit).values())
-    assert set(became) == {"right", Cause.UNREACHABLE}
-    assert became.total() == ROWS
-
-
-def test_a_server_that_dies_leaves_the_finished_rows_right(judge_server, kit) -> None:
-    async def die(asked, request: web.Request) -> web.Response:
-        await judge_server.close_socket()
-        return web.Response()
-
-    judge_server.fault = die
-    judge_server.on = lambda asked: asked.number >= 24
-    became = Counter(outcome(evaluated(judge_server, kit, retries=1), kit).values())
-    assert set(became) == {"right", Cause.UNREACHABLE}
-    assert became.total() == ROWS
-    assert judge_server.served > 0
 
 
 def test_the_budget_ends_the_run_and_holds_with_retries(judge_server, kit) -> None:
     told(judge_server, kit, FAULTS["500"])
     judge_server.on = first_time(("extract", "verify"))
-    run = evaluated(judge_server, kit, max_calls=25)
+    run = evaluated(judge_server, kit, max_calls=13, concurrency=2)
     assert set(outcome(run, kit).values()) == {"right", Cause.BUDGET}
-    assert len(judge_server.asked) == run.usage().calls == 25
+    assert len(judge_server.asked) == run.usage().calls == 13
     assert run.partial
-    assert "25 calls (max_calls)" in run.stopped
-
-
-def test_the_key_is_nowhere(judge_server, kit, caplog: pytest.LogCaptureFixture) -> None:
-    async def echo(asked, request: web.Request) -> object:
-        said = f"You sent {asked.headers['authorization']}."
-        if asked.row % 2:
-            return web.Response(status=(400, 500, 418)[asked.row % 3], text=said)
-        shapes = (kit.chat(said), kit.chat(None, refusal=said), {"error": {"message": said}})
-        return shapes[asked.row % 3]
-
-    judge_server.fault = echo
-    with caplog.at_level(logging.DEBUG):
-        run = evaluated(judge_server, kit, retries=1)
-    assert {asked.headers["authorization"] for asked in judge_server.asked} == {f"Bearer {KEY}"}
-    assert "ragstone.judge" in {record.name for record in caplog.records}
-    failures = [exchange.outcome for row in run.rows for exchange in row.exchanges]
-    everything = (caplog.text, repr(run), repr(run.rows), repr(failures), str(run.to_dict()))
-    assert sum("[hidden]" in failure.message for failure in failures) >= ROWS // 2
-    assert [KEY in text for text in everything] == [False] * len(everything)
+    assert "13 calls (max_calls)" in run.stopped
 
 
 PROMPT = """# system
@@ -307,45 +210,39 @@ Check the claims. Reply with JSON.{partial}
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "calls"),
     [
-        ({}, 0),
-        ({"policy": "deepeval"}, 0),
+        *(({}, 0), ({"policy": "deepeval"}, 0)),
         ({"concurrency": 3, "timeout": 9.0, "retries": 0}, 0),
-        ({"judge": "openai:mock2"}, 2 * ROWS),
-        ({"judge": "vllm:mock"}, 2 * ROWS),
-        ({"config": {"temperature": 0.5}}, 2 * ROWS),
-        ({"config": {"temperature": None}}, 2 * ROWS),
+        *(({"judge": judge}, 2) for judge in ("openai:mock2", "vllm:mock")),
+        *(({"config": {"temperature": heat}}, 2) for heat in (0.5, None)),
         ({"config": {"strict_json": True}}, 0),  # nothing but JSON is read anyway
-        ({"policy": "promptfoo-plan"}, 2 * ROWS),
         ({"policy": "promptfoo-plan", "config": {"strict_json": True}}, 0),
-        ({"prompts": {"verify_claims": "own.md"}}, ROWS),
-        ({"config": {"batch_size": 2}}, 3 * ROWS),
-        ({"config": {"allow_partial": True}}, ROWS),
-        ({"config": {"votes": 2}}, ROWS),
+        ({"policy": "promptfoo-plan"}, 2),
+        ({"prompts": {"verify_claims": "own.md"}}, 1),
+        ({"config": {"batch_size": 2}}, 3),
+        *(
+            ({"config": {name: value}}, 1)
+            for name, value in (("allow_partial", True), ("votes", 2))
+        ),
+        ({"base_url": "localhost"}, 2),
     ],
-    ids=str,
 )
 def test_a_kept_reply_is_used_only_where_nothing_that_shaped_it_changed(
     judge_server, kit, change: dict[str, object], calls: int
 ) -> None:
     Path("own.md").write_text(PROMPT, encoding="utf-8")
     options = {"judge": "openai:mock", "base_url": judge_server.url, "metrics": "faithfulness"}
-    first = ragstone.evaluate(kit.samples(ROWS), **options)
-    assert len(judge_server.asked) == first.usage().calls == 2 * ROWS
-    second = ragstone.evaluate(kit.samples(ROWS), **(options | change))
-    assert len(judge_server.asked) - 2 * ROWS == second.usage().calls == calls
+    ragstone.evaluate(kit.samples(3), **options)
+    assert len(judge_server.asked) >= 2 * 3
+    if "base_url" in change:
+        change = {"base_url": judge_server.url.replace("127.0.0.1", "localhost")}
+    before = len(judge_server.asked)
+    second = ragstone.evaluate(kit.samples(3), **(options | change))
+    assert len(judge_server.asked) - before == second.usage().calls == calls * 3
     if "policy" not in change:
-        assert outcome(second, kit) == right_but()
-
-
-def test_a_reply_from_another_place_is_not_used(judge_server, kit) -> None:
-    options = {"judge": "openai:mock", "metrics": "faithfulness"}
-    ragstone.evaluate(kit.samples(ROWS), base_url=judge_server.url, **options)
-    elsewhere = judge_server.url.replace("127.0.0.1", "localhost")
-    ragstone.evaluate(kit.samples(ROWS), base_url=elsewhere, **options)
-    assert len(judge_server.asked) == 4 * ROWS
+        assert set(outcome(second, kit).values()) == {"right"}
 
 
 def summary(folder: Path) -> dict[str, object]:

@@ -29,31 +29,16 @@ def tested(judge_server, kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return run
 
 
-def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judge_server) -> None:
-    done = tested("--json", "out.json", "--fail-under", "rejected=50%")
-    assert done.exit_code == 1, done.output
-    told = json.loads(Path("out.json").read_text())
-    kinds = {kind["kind"]: kind for kind in told["kinds"]}
-    assert (kinds["number"]["right"], kinds["number"]["failed"]) == (0, 0)
-    assert kinds["claims_reversed"]["share"] == 1.0
-    assert told["calls"] == len(judge_server.asked) > 0
-    assert told["gates"] == [{"kind": "rejected", "threshold": 0.5, "value": 0.0, "passed": False}]
-
-
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:
     stopped = tested("--max-calls", "2", "--json", "out.json")
     assert stopped.exit_code == 3
-    assert "the budget of 2 calls (max_calls) is spent" in stopped.output
-    assert len(judge_server.asked) == 2
-    assert "; --max-calls allows 2" in stopped.output
+    spent = "the budget of 2 calls (max_calls) is spent"
     told = json.loads(Path("out.json").read_text())
-    assert told["claims"] < told["planned"] == 12
-    assert told["supported"] <= told["claims"]
-    assert (told["asked"], told["failed"], told["calls"]) == (2, 0, 2)
+    for said in (spent, "; --max-calls allows 2", f"{told['claims']} of 12 claims (the budget"):
+        assert said in stopped.output
+    assert told["supported"] <= told["claims"] < told["planned"] == 12
+    assert (told["asked"], told["failed"], told["calls"], told["stopped"]) == (2, 0, 2, spent)
     assert told["unasked"] > 0
-    assert told["stopped"] == "the budget of 2 calls (max_calls) is spent"
-    assert all(kind["failed"] == 0 for kind in told["kinds"])
-    assert f"{told['claims']} of 12 claims (the budget of 2 calls" in stopped.output
     assert not FILE.exists()
     assert tested().exit_code == 0
     assert FILE.exists()

@@ -37,12 +37,6 @@ class Counting(Judge):
 
 
 def test_f8_a_judge_without_a_name_has_that_of_its_class() -> None:
-    run = evaluate([SAMPLE], metrics="faithfulness", judge=Counting())
-    assert (Counting.name, run.manifest.judge) == ("Counting", "Counting")
-    assert run.rows[0].scores["faithfulness"].value == 1.0
-
-
-def test_f8_a_name_that_is_declared_or_inherited_stays() -> None:
     class Declared(Counting):
         name: str
 
@@ -50,10 +44,14 @@ def test_f8_a_name_that_is_declared_or_inherited_stays() -> None:
         name = "mine"
 
     class Heir(Named):
-        pass
+        def identity(self, kind: str) -> Any:  # no text, so none
+            return {kind}
 
-    assert (Named.name, Heir.name) == ("mine", "mine")
-    assert Declared.name == "Counting"
+    names = [each.name for each in (Counting, Declared, Named, Heir)]
+    assert names == ["Counting", "Counting", "mine", "mine"]
+    assert JudgeWrapper.identity(SplitJudge(Heir(), context_window=1000), "x") is None
+    run = evaluate([SAMPLE], metrics="faithfulness", judge=Heir())
+    assert (run.manifest.judge, run.rows[0].scores["faithfulness"].value) == ("mine", 1.0)
 
 
 def test_f8_a_mock_of_a_judge_works() -> None:
@@ -70,15 +68,6 @@ def test_f8_a_mock_of_a_judge_works() -> None:
     assert run.manifest.judge == "MagicMock"
     judge.name = "mocked"
     assert evaluate([SAMPLE], metrics="faithfulness", judge=judge).manifest.judge == "mocked"
-
-
-def test_f8_an_identity_that_is_no_text_is_none() -> None:
-    class Odd(Counting):
-        def identity(self, kind: str) -> Any:
-            return {kind}
-
-    assert JudgeWrapper.identity(SplitJudge(Odd(), context_window=1000), "x") is None
-    assert evaluate([SAMPLE], metrics="faithfulness", judge=Odd()).summary()["faithfulness"].scored
 
 
 @pytest.mark.parametrize("wrapped", [True, False])

@@ -23,6 +23,7 @@ from ragstone.types.claim import (
 )
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.gate import Gate
+from ragstone.types.label import HumanLabel
 from ragstone.types.reply import Exchange, Failure, PartialVerdict, Reply, Usage
 from ragstone.types.row import Row, TargetCall
 from ragstone.types.sample import Context, Sample
@@ -107,6 +108,28 @@ def small_row(place: int, hit: float = 1.0) -> Row:
     return Row(place, sample, scores=scores | {"hit@5": Score.scored(hit)})
 
 
+async def put(store: Store, *rows: Row, run_id: str = "r1") -> None:
+    """Write rows into a run, which is begun if there is none."""
+    if run_id not in [info.id for info in store.runs()]:
+        begin(store, run_id)
+    async with store.open_writer(run_id) as writer:
+        for row in rows:
+            await writer.put(row)
+
+
+LABEL = HumanLabel(
+    run="r1",
+    position=1,
+    sample_id="q1",
+    metric="faithfulness",
+    claim=0,
+    value=True,
+    annotator="ana",
+    at=datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC),
+    blind=True,
+)
+
+
 def query(store: Store, statement: str) -> list[tuple[object, ...]]:
     """Run a statement, and return the lines it finds."""
     with store.transaction() as connection:
@@ -118,7 +141,12 @@ def query(store: Store, statement: str) -> list[tuple[object, ...]]:
 def make() -> SimpleNamespace:
     """The ways to make what a store holds."""
     return SimpleNamespace(
-        manifest=manifest, begin=begin, full_row=full_row, small_row=small_row, metrics=METRICS
+        manifest=manifest,
+        begin=begin,
+        put=put,
+        full_row=full_row,
+        small_row=small_row,
+        metrics=METRICS,
     )
 
 

@@ -1,4 +1,7 @@
+"""A finished run has the counts of its rows, so that its summary reads none of them."""
+
 import json
+import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -6,17 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.store.conftest import METRICS, full_row, query, small_row
 
+from ragstone.results.run import Run
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.store import Store, resume
 from ragstone.store.codec import (
+    COUNTS_VERSION,
     RowIndexSet,
     Texts,
     column,
+    decode_counts,
     decode_row,
+    encode_counts,
     encode_row,
     query_fingerprint,
 )
 from ragstone.types.questions import ExtractClaims, Question, adapter_of
-from ragstone.types.reply import Exchange, Failure, Reply
+from ragstone.types.reply import Exchange, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -25,13 +35,17 @@ ANY_TEXT = st.text(st.characters(categories=None))  # halves of characters and N
 ODD_TEXTS = ["plain", "a\0b", "half \ud83d", "😀 \u202e", "\\ud800 as written", 'say "no"\n']
 
 
-@pytest.mark.parametrize("text", [*ODD_TEXTS, "x" * 1_000_000])
-def test_a_row_comes_back_as_it_was(make: SimpleNamespace, text: str) -> None:
-    row = make.full_row(7, text)
-    texts = encode_row(row)
-    assert decode_row(texts) == row
-    assert "\0" not in texts.body + texts.transcript
-    (texts.body + texts.transcript).encode()
+def test_a_row_comes_back_as_it_was(make: SimpleNamespace) -> None:
+    for text in (*ODD_TEXTS, "x" * 1_000_000):
+        full = make.full_row(7, text)
+        accepted = full.sample.model_copy(update={"reference": ("a", "b")})
+        for row in (full, replace(full, sample=accepted)):
+            texts = encode_row(row)
+            assert decode_row(texts) == row
+            assert "\0" not in texts.body + texts.transcript
+            (texts.body + texts.transcript).encode()
+    with pytest.raises(ValidationError):
+        decode_row(Texts("{", "[]"))
 
 
 @given(st.text(min_size=1).filter(str.strip), ANY_TEXT, st.floats(-1e300, 1e300), st.integers())
@@ -70,18 +84,6 @@ def test_what_is_not_stored_is_at_its_default(make: SimpleNamespace) -> None:
     assert row.exchanges == (Exchange("k", "explain", Reply("so"), 1.0),)
 
 
-def test_an_exchange_is_a_reply_or_a_failure_as_it_was(make: SimpleNamespace) -> None:
-    kinds = [
-        type(exchange.outcome) for exchange in decode_row(encode_row(make.full_row(0))).exchanges
-    ]
-    assert kinds == [Reply, Failure, Reply, Reply]
-
-
-def test_a_broken_text_is_no_row() -> None:
-    with pytest.raises(ValidationError):
-        decode_row(Texts("{", "[]"))
-
-
 def test_every_kind_of_question_says_what_its_replies_are() -> None:
     question = ExtractClaims(query="q", response="r")
     assert adapter_of("extract_claims") is question.adapter()
@@ -89,34 +91,72 @@ def test_every_kind_of_question_says_what_its_replies_are() -> None:
     assert all(adapter_of(kind) for kind in kinds)
 
 
-@pytest.mark.parametrize(
-    ("text", "held"),
-    [("q1", "q1"), ("größe 😀", "größe 😀"), ("a\0", "a\\x00"), ("\ud800", "\\ud800")],
-)
-def test_a_column_holds_what_a_database_takes(text: str, held: str) -> None:
-    assert column(text) == held
-
-
-def test_equal_queries_have_equal_fingerprints() -> None:
+def test_a_column_holds_what_a_database_takes() -> None:
+    for text, held in (("q1", "q1"), ("ü 😀", "ü 😀"), ("a\0", "a\\x00"), ("\ud800", "\\ud800")):
+        assert column(text) == held
     assert query_fingerprint("a") == query_fingerprint("a") != query_fingerprint("\ud800")
 
 
 def test_places_are_a_set_of_whole_numbers() -> None:
     places = RowIndexSet.of([3, 0, 9, 3])
-    assert list(places) == [0, 3, 9]
-    assert len(places) == 3
-    assert [place in places for place in (0, 1, 9, 10, -1, "0")] == [True, False, True] + [
-        False
-    ] * 3
-
-
-def test_there_may_be_none() -> None:
+    assert (list(places), len(places)) == ([0, 3, 9], 3)
+    held = [place in places for place in (0, 1, 9, 10, -1, "0")]
+    assert held == [True, False, True, False, False, False]
     assert not RowIndexSet()
     assert 0 not in RowIndexSet.of([])
 
 
-def test_accepted_answers_come_back(make: SimpleNamespace) -> None:
-    row = make.full_row(1)
-    sample = Sample(id="q", query="q", reference=("a", "b"))
-    row = replace(row, sample=sample)
-    assert decode_row(encode_row(row)).sample == sample
+def shown(run: Run) -> str:
+    counts = run.counts
+    more = [counts.blame, counts.notes, counts.over_budget, counts.ids, counts.tags]
+    worst = [each.worst(higher_is_better=True) for each in counts.scores.values()]
+    first = [[each.note, each.imputed, each.failed] for each in counts.scores.values()]
+    return json.dumps(run.to_dict()) + repr([more, worst, first, counts.failed_before])
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=30))
+def test_counts_are_restored_as_they_were(kinds: list[tuple[bool, float]]) -> None:
+    rows = [full_row(n, hit=hit) if full else small_row(n, hit) for n, (full, hit) in
+            enumerate(kinds)]  # fmt: skip
+    counts = RunSummaryBuilder.of(rows, METRICS)
+    encoded = encode_counts(counts)
+    assert encoded is not None
+    restored = decode_counts(encoded)
+    assert restored is not None
+    assert encode_counts(restored) == encoded
+    more = RunSummaryBuilder.of([full_row(99)], METRICS)
+    restored.merge(more)  # it is a builder like any other
+    counts.merge(more)
+    assert restored.usage == counts.usage
+    for name, scores in counts.scores.items():
+        assert restored.scores[name].summary() == scores.summary()
+        assert restored.scores[name].causes == scores.causes
+
+
+@pytest.mark.parametrize(
+    "stored", [b"", b"\x00\x11", zlib.compress(b"["), zlib.compress(b'["Other", 1]')]
+)
+def test_damaged_counts_are_none(stored: bytes) -> None:
+    assert decode_counts(stored) is None
+
+
+async def test_the_summary_of_a_finished_run_reads_no_rows(store: Store, make, monkeypatch) -> None:
+    rows = [make.full_row(0), make.small_row(1), make.small_row(2)]
+    await make.put(store, *rows)
+    counted = shown(store.load("r1"))
+    store.finish("r1", extras={}, counts=RunSummaryBuilder.of(rows, METRICS))
+
+    def unread(*_: object) -> Row:
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ragstone.store.codec.decode_row", unread)
+        found = shown(store.load("r1"))
+    assert found == counted.replace('"partial": true', '"partial": false').replace(
+        '"troubles": ["rows are missing"', '"troubles": ['
+    ).replace("[, ", "[")
+    with monkeypatch.context() as patch:
+        patch.setattr("ragstone.store.codec.COUNTS_VERSION", COUNTS_VERSION + "1")
+        assert shown(store.load("r1")) == found  # another version counts the rows
+    resume(store, make.manifest("r1"))
+    assert query(store, "SELECT run FROM counts") == []

@@ -14,7 +14,6 @@ from ragstone.store import (
     StoreError,
     delete,
     export,
-    find_run,
     resume,
     save_ranking,
     tag,
@@ -25,10 +24,7 @@ from ragstone.store.runs import summarize
 
 @pytest.fixture
 async def finished(store: Store, make: SimpleNamespace) -> Store:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(3):
-            await writer.put(make.full_row(place, "It is ü."))
+    await make.put(store, *(make.full_row(place, "It is ü.") for place in range(3)))
     store.finish("r1", extras={}, summary={"metrics": {}})
     make.begin(store, "whole", minutes=1)
     return store
@@ -102,14 +98,12 @@ async def test_changed_settings_are_noticed(what: str, finished: Store, tmp_path
 async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: SimpleNamespace) -> None:
     path = tmp_path / "runs.db"
     with Store.open(path) as store:
-        make.begin(store, "r1")
-        async with store.open_writer("r1") as writer:
-            await writer.put(make.full_row(0, "It is so: marked."))
+        await make.put(store, make.full_row(0, "It is so: marked."))
         store.finish("r1", extras={})
     content = path.read_bytes()
     places = [at for at in range(len(content)) if content.startswith(b"marked.", at)]
     assert len(places) > 5
-    for place in places:  # 0x6d becomes 0xed, which is no UTF-8, or `l`
+    for place in places[::3]:  # 0x6d becomes 0xed, which is no UTF-8, or `l`
         for bit in (0x80, 0x01):
             changed = bytearray(content)
             changed[place] ^= bit
@@ -118,16 +112,12 @@ async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: Simple
                 list(store.load("r1").rows)
 
 
-async def test_changes_by_ragstone_are_no_damage(
-    finished: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+async def test_changes_by_ragstone_are_no_damage(finished: Store, make, tmp_path: Path) -> None:
     tag(finished, "r1", "mine")
     tag(finished, "whole", "mine")
     read(finished, tmp_path)
     resume(finished, make.manifest("r1"))
-    async with finished.open_writer("r1") as writer:
-        await writer.put(make.small_row(1))
-        await writer.put(make.small_row(3))
+    await make.put(finished, make.small_row(1), make.small_row(3))
     assert len(list(finished.load("r1").rows)) == 4
     finished.finish("r1", extras={}, partial=True)
     read(finished, tmp_path)
@@ -147,9 +137,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("statement", BLOCKS)
-def test_damaged_rankings_are_noticed(
-    statement: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_rankings_are_noticed(statement: str, store: Store, monkeypatch) -> None:
     monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
     save_ranking(store, ranked())
     assert len(list(store.load("r1").rows)) == 7
@@ -158,40 +146,29 @@ def test_damaged_rankings_are_noticed(
         list(store.load("r1").rows)
 
 
-READERS = {
-    "rows": lambda run: list(run.rows),
-    "first row": lambda run: run.rows[0],
-}
-
-
-@pytest.mark.parametrize("what", READERS)
 @pytest.mark.parametrize("done", [True, False])
-async def test_a_run_deleted_while_it_is_read_is_not_damaged(
-    what: str, done: bool, finished: Store, make: SimpleNamespace
-) -> None:
+async def test_a_run_deleted_while_it_is_read_is_not_damaged(done: bool, finished, make) -> None:
     if not done:
         resume(finished, make.manifest("r1"))
     run = finished.load("r1")
     delete(finished, "r1")
-    with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
-        READERS[what](run)
+    for look in (list, lambda rows: rows[0]):
+        with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
+            look(run.rows)
 
 
-def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ranking_deleted_while_it_is_read_is_not_damaged(store: Store, monkeypatch) -> None:
     monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
     save_ranking(store, ranked())
     run = store.load("r1")
     delete(store, "r1")
-    for read in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
+    for look in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
         with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
-            read(run.rows)
+            look(run.rows)
 
 
-async def test_a_run_deleted_between_two_queries_is_not_damaged(
-    store: Store, make: SimpleNamespace, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+async def test_a_run_deleted_between_two_queries_is_not_damaged(store, make, tmp_path) -> None:
     """PostgreSQL shows each query what others have changed."""
     at, count = 0, 0
 
@@ -206,9 +183,7 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(
         event.listen(other._engine, "before_cursor_execute", delete_run)
         while count >= at:
             at, count, run = at + 1, 0, f"r{at}"
-            make.begin(store, run)
-            async with store.open_writer(run) as writer:
-                await writer.put(make.small_row(0))
+            await make.put(store, make.small_row(0), run_id=run)
             store.finish(run, extras={})
             try:
                 for info in other.runs():
@@ -222,29 +197,20 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(
     assert len(found) > 10
 
 
-@pytest.mark.parametrize("column", ["checksum", "sort_time"])
-async def test_a_damaged_column_that_no_result_needs_hides_no_run(
-    column: str, finished: Store
-) -> None:
+async def test_a_damaged_column_that_no_result_needs_hides_no_run(finished: Store) -> None:
     if finished.name.startswith("postgresql:"):
         pytest.skip("PostgreSQL checks types")
-    query(finished, f"UPDATE runs SET {column} = x'00' WHERE id = 'r1'")
+    query(finished, "UPDATE runs SET sort_time = x'00' WHERE id = 'r1'")
+    assert {info.id: info.damage for info in finished.runs()} == {"r1": None, "whole": None}
+    query(finished, "UPDATE runs SET checksum = x'00' WHERE id = 'r1'")
     damage = {info.id: info.damage for info in finished.runs()}
     assert damage.keys() == {"r1", "whole"}
     assert damage["whole"] is None
-    assert (damage["r1"] is not None) is (column == "checksum")
+    assert damage["r1"] is not None
 
 
-@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-async def test_times_that_no_calendar_shows_are_damage(time: str, finished: Store) -> None:
-    query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
-    with pytest.raises(StoreError, match="is out of range"):
-        finished.info("r1")
-
-
-async def test_an_id_of_bytes_is_damage(finished: Store) -> None:
-    if "://" in finished.name:
-        pytest.skip("PostgreSQL checks types")
-    query(finished, "UPDATE runs SET id = x'ff00' WHERE id = 'whole'")
-    with pytest.raises(RunNotFoundError):
-        finished.info(find_run(finished, "last"))
+async def test_times_that_no_calendar_shows_are_damage(finished: Store) -> None:
+    for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
+        with pytest.raises(StoreError, match="is out of range"):
+            finished.info("r1")

@@ -1,39 +1,28 @@
+import re
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import sqlalchemy as sa
+from tests.cases import each_case
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.database import create_store_engine, explain_sqlite_error
+from ragstone.store.database import METADATA, create_store_engine
 from ragstone.store.errors import display_name
 
 
-def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Store.open() as store:
         assert store.name == str(Path(".ragstone/ragstone.db"))
         assert store.runs() == []
     assert (tmp_path / ".ragstone/.gitignore").read_text().startswith("*\n")
-
-
-def test_a_file_is_shared_and_keeps_its_rules(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "a" / "b.db") as store, store.connect() as connection:
-        settings = {
-            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        }
-    assert settings == {
-        "journal_mode": "wal",
-        "synchronous": 1,
-        "foreign_keys": 1,
-        "busy_timeout": 30_000,
-    }
 
 
 def refused(place: str | Path) -> str:
@@ -43,24 +32,13 @@ def refused(place: str | Path) -> str:
     return str(error.value)
 
 
-def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    assert "it is a folder" in refused(tmp_path)
-
-
-def test_a_place_below_a_file_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert "its folder cannot be created" in refused(tmp_path / "file" / "folder" / "runs.db")
-
-
-def test_a_text_is_no_store_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_what_is_no_store_stays_as_it_is(tmp_path: Path) -> None:
+    assert re.search(r"it is a folder; name a file in it, such as .*stone\.db", refused(tmp_path))
     path = tmp_path / "notes.txt"
     path.write_text("notes " * 100)
-    said = refused(path)
-    assert "it is not a database" in said
+    assert "it is not a database" in refused(path)
     assert path.read_text() == "notes " * 100
-
-
-def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path) -> None:
+    assert "its folder cannot be created" in refused(path / "folder" / "runs.db")
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE mine (x)")
@@ -79,41 +57,23 @@ def test_the_tables_of_another_version_are_refused(place: str) -> None:
         Store.open(place, reading=True)
 
 
-def test_the_tables_of_a_program_that_numbers_them_too_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    for statement in ("schema_version (version)", "runs (id)"):
-        assert not path.exists() or "is the database of another program" in refused(path)
-        with closing(sqlite3.connect(path)) as other, other:
-            other.execute(f"CREATE TABLE {statement}")
-    assert "its tables have version None" in refused(path)
-
-
-@pytest.mark.parametrize(
-    "url", ["mysql://me:secret@host/db", "sqlite:///x.db", "postgresql://me:secret@host:x/db"]
-)
-def test_a_url_of_another_kind_is_told(url: str) -> None:
-    with pytest.raises(StoreError, match=r"specify a file|invalid URL") as error:
-        Store.open(url)
-    assert "secret" not in str(error.value)
-
-
 def test_a_name_shows_no_password() -> None:
     assert display_name("postgres://me:secret@host/db?password=secret") == "postgresql://me@host/db"
     assert display_name(Path("a/b.db")) == str(Path("a/b.db"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         *("postgresql://me:p@secret@h/r", "postgresql:/me:secret@h/r", "postgresql:me:secret@h/r"),
         *("postgres:/me:secret@h/r", "POSTGRESQL:/me:secret@h/r", "postgresql+psycopg:/u:secret@h"),
-        *("mysql:/me:secret@h/r", "http:/u:secret@h"),
+        *("mysql:/me:secret@h/r", "http:/u:secret@h", "mysql://me:secret@host/db"),
+        *("sqlite:///x.db", "postgresql://me:secret@host:x/db"),
     ],
 )
-def test_a_mistyped_url_shows_no_password_and_creates_nothing(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_url_shows_no_password_and_creates_nothing(url: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
+    assert re.search("specify a file|invalid URL|more than one @|has no //", refused(url))
     with pytest.raises(StoreError) as caught:
         create_store_engine(url)
     assert "secret" not in str(caught.value)
@@ -123,16 +83,13 @@ def test_a_mistyped_url_shows_no_password_and_creates_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"pip install 'ragstone\[postgres\]'"):
-        create_store_engine("postgresql://me@host/db")
-
-
-def test_a_server_that_is_not_there_is_told() -> None:
+def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
     said = refused("postgresql://me:secret@127.0.0.1:1/db")
     assert "connecting failed; correct the URL" in said
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'ragstone\[postgres\]'"):
+        create_store_engine("postgresql://me@host/db")
 
 
 def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
@@ -157,12 +114,79 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
     server.control("reload")  # type: ignore[attr-defined]
 
 
-def test_a_folder_is_told_with_a_file_that_may_be_meant(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"it is a folder; name a file in it, such as .*stone\.db"):
-        create_store_engine(tmp_path)
+OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"
 
 
-def test_a_file_that_sqlite_cannot_open_is_told(tmp_path: Path) -> None:
-    with pytest.raises(sqlite3.OperationalError) as error:
-        sqlite3.connect(tmp_path)
-    assert "correct the permissions" in explain_sqlite_error(error.value)
+def test_a_new_store_has_the_tables_and_their_version(place: str) -> None:
+    for _ in range(2):
+        with Store.open(place) as store, store.connect() as connection:
+            assert set(sa.inspect(connection).get_table_names()) == set(METADATA.tables)
+            found = connection.exec_driver_sql("SELECT version FROM schema_version").all()
+            assert [tuple(line) for line in found] == [(1,)]
+
+
+def test_many_may_open_a_new_store_at_once(place: str) -> None:
+    opening = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING, place],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    said = [process.communicate(timeout=120) for process in opening]
+    assert said == [("0\n", "")] * 4
+
+
+def test_names_of_rows_and_errors_do_not_load_sqlalchemy() -> None:
+    code = """
+import sys
+from ragstone.store import StoreError
+from ragstone.store.codec import EncodedRows, Record, RowIndexSet
+from ragstone.store.errors import display_name
+print(display_name("a.db"), "sqlalchemy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "a.db False\n"
+
+
+@pytest.fixture
+async def beside(tmp_path: Path, make: SimpleNamespace) -> Path:
+    """The file that locks the first run of a store."""
+    place = tmp_path / "runs.db"
+    with Store.open(place) as store:
+        await make.put(store, make.full_row(0))
+    return Path(f"{place}.run-1.lock")
+
+
+def test_what_is_in_the_way_of_a_lock_is_told_and_is_no_other_process(tmp_path, beside) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        beside.mkdir()
+        with pytest.raises(StoreError, match=r"run-1\.lock: "):
+            store.unfinished("f")
+        beside.rmdir()
+        beside.write_text("left by another program")
+        assert store.unfinished("f") == "r1"
+        assert not beside.exists()
+
+
+def test_the_end_of_a_look_at_a_lock_is_waited_for(tmp_path: Path, beside: Path) -> None:
+    looking = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from ragstone._internal.files import lock_file\n"
+        "with lock_file(Path(sys.argv[1]), timeout=0):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(0.2)\n"
+    )
+    beside.touch()
+    command = [sys.executable, "-c", looking, str(beside)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        Store.open(tmp_path / "runs.db") as store,
+    ):
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        store.finish("r1", extras={})
+        assert store.info("r1").finished

@@ -1,75 +1,44 @@
 """Labels belong to a run: they are stored, replaced, deleted, exported and imported with it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from tests.store.conftest import query
+from tests.store.conftest import LABEL, query
 
-from ragstone.store import (
-    DamagedRunError,
-    Store,
-    StoreError,
-    delete,
-    prune,
-)
-from ragstone.types.label import HumanLabel
+from ragstone.store import DamagedRunError, Store, StoreError, delete
 
-AT = datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC)
-SUPPORTED = HumanLabel(
-    run="r1",
-    position=1,
-    sample_id="q1",
-    metric="faithfulness",
-    claim=0,
-    value=True,
-    annotator="ana",
-    at=AT,
-    blind=True,
-)
+SUPPORTED, AT = LABEL, LABEL.at
 WHOLE = replace(SUPPORTED, claim=None, value=None, blind=False, annotator="Zoë")
 OTHER = replace(SUPPORTED, position=2, sample_id="q2", claim=3, value=False)
 
 
 @pytest.fixture
 async def labelled(store: Store, make: SimpleNamespace) -> Store:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(3):
-            await writer.put(make.small_row(place))
+    await make.put(store, *map(make.small_row, range(3)))
     store.finish("r1", extras={})
     store.add_labels("r1", [OTHER, SUPPORTED, WHOLE])
     return store
 
 
-def test_labels_come_back_sorted(labelled: Store) -> None:
-    assert labelled.labels("r1") == [WHOLE, SUPPORTED, OTHER]
-
-
 def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -> None:
-    changed = replace(SUPPORTED, value=False, at=AT + timedelta(hours=1), blind=False)
+    assert labelled.labels("r1") == [WHOLE, SUPPORTED, OTHER]
+    east = (AT + timedelta(hours=1)).astimezone(timezone(timedelta(hours=9)))
+    changed = replace(SUPPORTED, value=False, at=east, blind=False)
     second = replace(SUPPORTED, annotator="ben")
     labelled.add_labels("r1", [replace(SUPPORTED, value=None), changed, second])
     assert labelled.labels("r1") == [WHOLE, changed, second, OTHER]
-
-
-def test_one_label_is_deleted(labelled: Store) -> None:
-    labelled.delete_label("r1", replace(SUPPORTED, annotator="ben"))
-    assert len(labelled.labels("r1")) == 3
-    labelled.delete_label("r1", replace(SUPPORTED, value=False))
+    assert labelled.labels("r1")[1].at.tzinfo is UTC
+    labelled.delete_label("r1", second)
+    labelled.delete_label("r1", second)
     labelled.delete_label("r1", WHOLE)
-    assert labelled.labels("r1") == [OTHER]
+    assert labelled.labels("r1") == [changed, OTHER]
 
 
-async def test_labels_are_deleted_when_what_they_judge_changes(
-    store: Store, make: SimpleNamespace
-) -> None:
-    make.begin(store, "r1")
+async def test_labels_are_deleted_when_what_they_judge_changes(store: Store, make) -> None:
     rows = [make.full_row(place) for place in range(4)]
-    async with store.open_writer("r1") as writer:
-        for row in rows:
-            await writer.put(row)
+    await make.put(store, *rows)
     claims = [replace(SUPPORTED, position=place, sample_id=f"q{place}") for place in range(4)]
     whole = [replace(each, claim=None) for each in claims]
     store.add_labels("r1", [*claims, *whole])
@@ -77,18 +46,10 @@ async def test_labels_are_deleted_when_what_they_judge_changes(
     (claim,) = faithful.claims
     moved = faithful.model_copy(update={"claims": (claim.model_copy(update={"text": "Other."}),)})
     spoken = rows[2].sample.model_copy(update={"response": "It lasts 30 hours."})
-    async with store.open_writer("r1") as writer:
-        await writer.put(replace(rows[0], notes=("again",)))
-        await writer.put(replace(rows[1], scores={**rows[1].scores, "faithfulness": moved}))
-        await writer.put(replace(rows[2], sample=spoken))
+    first, second = (replace(rows[0], notes=("again",)), replace(rows[2], sample=spoken))
+    scores = {**rows[1].scores, "faithfulness": moved}
+    await make.put(store, first, replace(rows[1], scores=scores), second)
     assert store.labels("r1") == [whole[0], claims[0], whole[1], whole[3], claims[3]]
-
-
-def test_times_are_stored_in_utc(labelled: Store) -> None:
-    east = replace(SUPPORTED, at=AT.astimezone(timezone(timedelta(hours=9))))
-    labelled.add_labels("r1", [east])
-    stored = labelled.labels("r1")[1]
-    assert (stored.at, stored.at.tzinfo) == (AT, UTC)
 
 
 def test_labels_need_a_row(labelled: Store) -> None:
@@ -107,10 +68,6 @@ def test_a_changed_label_is_noticed(labelled: Store) -> None:
         labelled.labels("r1")
 
 
-@pytest.mark.parametrize("by", ["delete", "prune"])
-def test_labels_are_deleted_with_the_run(labelled: Store, by: str) -> None:
-    if by == "delete":
-        delete(labelled, "r1")
-    else:
-        assert prune(labelled, before=AT) == ["r1"]
+def test_labels_are_deleted_with_the_run(labelled: Store) -> None:
+    delete(labelled, "r1")
     assert query(labelled, "SELECT count(*) FROM labels") == [(0,)]

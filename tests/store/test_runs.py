@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy import select
 from tests.store.conftest import START
 
-from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.results import ranking_run as ranked_values
-from ragstone.results.ranking_run import NOT_RANKED, RankingScores
+from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.store import (
     RunLockedError,
@@ -23,7 +22,6 @@ from ragstone.store import (
     find_run,
     import_,
     prune,
-    resume,
     running_runs,
     save_ranking,
     tag,
@@ -33,7 +31,6 @@ from ragstone.store.database import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
 from ragstone.store.runs import summarize
 from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
-from ragstone.types.score import State
 
 
 @pytest.fixture
@@ -44,44 +41,37 @@ def shelf(store: Store, make: SimpleNamespace) -> Store:
     return store
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(shelf: Store) -> None:
+    for name, found in (
         ("20260301-b2", "20260301-b2"),
         ("20260301-b", "20260301-b2"),
         ("20260302", "20260302-c3"),
         ("baseline", "20260301-a1"),
         ("last", "20260302-c3"),
-    ],
-)
-def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(
-    shelf: Store, name: str, found: str
-) -> None:
-    assert find_run(shelf, name) == found
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+    ):
+        assert find_run(shelf, name) == found
+    for name, said in (
         ("20260301", "2 run ids begin with '20260301': 20260301-b2, 20260301-a1"),
         ("bseline", "did you mean 'baseline'"),
         ("%", "the newest: 20260302-c3, 20260301-b2"),
         ("", "there is no run named ''"),
-    ],
-)
-def test_a_run_that_is_not_found_is_told_with_near_ones(shelf: Store, name: str, said: str) -> None:
-    with pytest.raises(StoreError) as error:
-        find_run(shelf, name)
-    assert said in str(error.value)
-
-
-def test_an_empty_store_has_no_last_run(store: Store) -> None:
+    ):
+        with pytest.raises(StoreError, match=said):
+            find_run(shelf, name)
+    delete(shelf, "20260301-a1")
+    prune(shelf, before=datetime(2027, 1, 1, tzinfo=UTC))
     for name in ("last", "x"):
         with pytest.raises(StoreError, match="contains no"):
-            find_run(store, name)
+            find_run(shelf, name)
 
 
 def test_a_tag_moves_and_is_taken_away(shelf: Store) -> None:
+    with pytest.raises(StoreError, match="there is no run nothing"):
+        tag(shelf, "nothing", "baseline")
+    assert find_run(shelf, "baseline") == "20260301-a1"
+    for name in ("", "last", "two words", "a\nb", "-x", "20260301-a1", "x" * 101):
+        with pytest.raises(StoreError):
+            tag(shelf, "20260301-b2", name)
     tag(shelf, "20260301-b2", "other")
     assert tag(shelf, "20260301-b2", "baseline") == ("20260301-a1", "other")
     assert tag(shelf, "20260301-b2", "baseline") == (None, None)
@@ -90,37 +80,21 @@ def test_a_tag_moves_and_is_taken_away(shelf: Store) -> None:
     assert {info.tag for info in shelf.runs()} == {None}
 
 
-@pytest.mark.parametrize("name", ["", "last", "two words", "a\nb", "-x", "20260301-a1", "x" * 101])
-def test_some_names_are_no_tags(shelf: Store, name: str) -> None:
-    with pytest.raises(StoreError):
-        tag(shelf, "20260301-b2", name)
-
-
-def test_a_tag_for_no_run_changes_nothing(shelf: Store) -> None:
-    with pytest.raises(StoreError, match="there is no run nothing"):
-        tag(shelf, "nothing", "baseline")
-    assert find_run(shelf, "baseline") == "20260301-a1"
-
-
 async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNamespace) -> None:
     async with shelf.open_writer("20260301-b2") as writer:
         await writer.put(make.full_row(0))
         with pytest.raises(RunLockedError, match="is in use by another process"):
             delete(shelf, "20260301-b2")
+    writer = shelf.open_writer("20260301-b2")
     delete(shelf, "20260301-b2")
     with shelf.connect() as connection:
         for table in ("rows", "scores", "texts"):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
     with pytest.raises(StoreError, match="there is no run"):
         delete(shelf, "20260301-b2")
-
-
-def test_old_runs_are_pruned_but_for_tagged_ones(shelf: Store) -> None:
-    assert prune(shelf, before=datetime(2026, 1, 1, tzinfo=UTC)) == []
-    later = datetime(2026, 3, 1, 12, 31, 30, tzinfo=UTC).astimezone()
-    assert prune(shelf, before=later) == ["20260301-b2"]
-    assert prune(shelf, before=later + timedelta(days=1)) == ["20260302-c3"]
-    assert [info.id for info in shelf.runs()] == ["20260301-a1"]
+    with pytest.raises(StoreError, match="there is no run 20260301-b2"):
+        async with writer:
+            pass
 
 
 def test_a_clock_that_was_set_back_changes_neither_last_nor_what_is_pruned(
@@ -140,31 +114,6 @@ def test_a_clock_that_was_set_back_changes_neither_last_nor_what_is_pruned(
     assert prune(store, before=START + timedelta(minutes=30)) == ["second", "first", "old"]
 
 
-def test_a_ranking_that_is_stored_with_a_clock_set_back_is_the_last(
-    store: Store, make: SimpleNamespace
-) -> None:
-    make.begin(store, "before", minutes=10)
-    save_ranking(store, ranked())
-    assert find_run(store, "last") == "r1"
-
-
-def test_a_run_that_is_taken_meanwhile_does_not_end_the_pruning(shelf: Store) -> None:
-    later = datetime(2027, 1, 1, tzinfo=UTC)
-    with shelf.lock("20260301-b2"):
-        assert prune(shelf, before=later) == ["20260302-c3"]
-    assert [info.id for info in shelf.runs()] == ["20260301-b2", "20260301-a1"]
-
-
-async def test_a_run_that_was_thrown_away_is_written_to_no_more(
-    shelf: Store, make: SimpleNamespace
-) -> None:
-    writer = shelf.open_writer("20260301-b2")
-    delete(shelf, "20260301-b2")
-    with pytest.raises(StoreError, match="there is no run 20260301-b2"):
-        async with writer:
-            pass
-
-
 async def test_a_run_is_going_on_while_it_is_written(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     make.begin(store, "other", fingerprint="g")
@@ -179,14 +128,6 @@ async def test_a_run_is_going_on_while_it_is_written(store: Store, make: SimpleN
         pass
     store.finish("r1", extras={})
     assert running_runs(store) == frozenset()
-
-
-def test_a_run_that_goes_on_is_as_if_it_had_not_ended(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="10 calls", summary={"a": 1})
-    resume(store, make.manifest("r1"))
-    info = store.info("r1")
-    assert (info.finished, info.stopped, info.summary, info.extras) == (False, None, None, {})
 
 
 METRICS = ("hit@5", "ndcg@5")
@@ -231,6 +172,11 @@ def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_run_comes_back_as_it_was(store: Store, at_once: int) -> None:
     run = ranked()
     save_ranking(store, run)
+    (info,) = store.runs()
+    assert (info.id, info.rows, info.ranked, info.finished) == ("r1", 7, True, True)
+    assert info.summary is not None
+    assert info.summary["metrics"] == json.loads(json.dumps(run.to_dict()["metrics"]))
+    assert store.unfinished(info.fingerprint) is None
     stored = store.load("r1")
     assert list(stored.rows) == list(run.rows)
     assert stored.rows[-1] == run.rows[6]
@@ -246,29 +192,6 @@ def test_a_run_comes_back_as_it_was(store: Store, at_once: int) -> None:
     ]
 
 
-def test_a_run_is_listed_finished_and_summed_up(store: Store) -> None:
-    run = ranked()
-    save_ranking(store, run)
-    (info,) = store.runs()
-    assert (info.id, info.rows, info.ranked, info.finished) == ("r1", 7, True, True)
-    assert info.summary is not None
-    assert info.summary["metrics"] == json.loads(json.dumps(run.to_dict()["metrics"]))
-    tag(store, "r1", "base")
-    assert find_run(store, "base") == "r1"
-    assert store.unfinished(info.fingerprint) is None
-
-
-def test_states_and_reasons_are_those_of_the_run(store: Store) -> None:
-    save_ranking(store, ranked())
-    rows = store.load("r1").rows
-    third, fifth = rows[2].scores["ndcg@5"], rows[4].scores["ndcg@5"]
-    assert (third.state, third.reason) == (State.UNDEFINED, NOT_RANKED)
-    assert (fifth.cause, fifth.reason) == (Cause.METRIC_ERROR, "it raised")
-    assert rows[4].scores["hit@5"].value == 8 / 14
-    values = [row.scores["ndcg@5"].value for row in rows]
-    assert values == [1 / 14, 3 / 14, None, 7 / 14, None, 11 / 14, None]
-
-
 def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranked_values, "BLOCK", 3)
     whole = ranked()
@@ -277,71 +200,54 @@ def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.Mo
     broken = replace(rows, ids=[*IDS[:-1], b"no text"])  # the last block cannot be written
     with pytest.raises(TypeError):
         save_ranking(store, replace(whole, rows=broken))
-    assert store.runs() == []
     with store.connect() as connection:
         assert connection.execute(select(QUERY_BLOCKS)).all() == []
+    save_ranking(store, ranked(f"r0{UNDER_WAY}"))  # as a killed process leaves it
+    assert store.runs() == []
     save_ranking(store, whole)
+    with store.connect() as connection:
+        assert len(set(connection.execute(select(QUERY_BLOCKS.c.run)).all())) == 1
     with pytest.raises(StoreError, match="run r1 already exists"):
         save_ranking(store, whole)
     assert [info.id for info in store.runs()] == ["r1"]
+    for by in (lambda: delete(store, "r1"), lambda: prune(store, before=START.replace(year=2030))):
+        by()
+        with store.connect() as connection:
+            for table in (QUERY_BLOCKS, VALUE_BLOCKS):
+                assert connection.execute(select(table)).all() == []
+        save_ranking(store, whole)
 
 
-def test_what_was_left_by_a_killed_process_is_cleared(store: Store) -> None:
-    save_ranking(store, ranked(f"r0{UNDER_WAY}"))
-    assert store.runs() == []
+def test_a_damaged_block_is_told(store: Store) -> None:
+    damaged = "the queries from position 0 of run r1 cannot be read"
     save_ranking(store, ranked())
-    with store.connect() as connection:
-        assert len(connection.execute(select(QUERY_BLOCKS.c.run)).all()) == 1
-
-
-@pytest.mark.parametrize("by", ["delete", "prune"])
-def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
-    save_ranking(store, ranked())
-    if by == "delete":
-        delete(store, "r1")
-    else:
-        assert prune(store, before=START.replace(year=2030)) == ["r1"]
-    with store.connect() as connection:
-        for table in (QUERY_BLOCKS, VALUE_BLOCKS):
-            assert connection.execute(select(table)).all() == []
-
-
-def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> None:
-    save_ranking(store, ranked())
+    for cell in (b"", b"no zlib", pack(b"123"), pack(b"1" * 8)):
+        with store.transaction() as connection:
+            connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
+        rows = store.load("r1").columns
+        assert rows is not None
+        with pytest.raises(StoreError, match=damaged):
+            rows[0]
+        with pytest.raises(StoreError, match=damaged):
+            rows.column("hit@5")
     with store.transaction() as connection:
         strange = VALUE_BLOCKS.c.metric == "ndcg@5"
         connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
     rows = store.load("r1").columns
     assert rows is not None
-    with pytest.raises(StoreError, match="the queries from position 0 of run r1 cannot be read"):
+    with pytest.raises(StoreError, match=damaged):
         rows.failures("hit@5")
-
-
-@pytest.mark.parametrize("cell", [b"", b"no zlib", pack(b"123"), pack(b"1" * 8)])
-def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
-    save_ranking(store, ranked())
-    with store.transaction() as connection:
-        connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
-    rows = store.load("r1").columns
-    assert rows is not None
-    for look in (lambda: rows[0], lambda: rows.column("hit@5")):
-        with pytest.raises(
-            StoreError, match="the queries from position 0 of run r1 cannot be read"
-        ):
-            look()
-    with store.transaction() as connection:
-        connection.execute(QUERY_BLOCKS.update().values(names=cell))
-    with pytest.raises(StoreError, match="cannot be read"):
-        store.load("r1")
+    for cell in (b"", b"no zlib", pack(b"123"), pack(b"1" * 8)):
+        with store.transaction() as connection:
+            connection.execute(QUERY_BLOCKS.update().values(names=cell))
+        with pytest.raises(StoreError, match="cannot be read"):
+            store.load("r1")
 
 
 async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     assert summarize(store, store.info("r1")).summary == {"metrics": {}}
-    async with store.open_writer("r1") as writer:
-        for place in range(10):
-            hit = float(place % 2)
-            await writer.put(make.small_row(place, hit))
+    await make.put(store, *(make.small_row(place, float(place % 2)) for place in range(10)))
     info = summarize(store, store.info("r1"))
     assert info.summary == {
         "metrics": {

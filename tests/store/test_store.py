@@ -2,25 +2,15 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from pydantic import TypeAdapter
-from tests.cases import add_run
 from tests.store.conftest import query
 
 from ragstone.errors import UsageError
 from ragstone.store import RunLockedError, Store, StoreError, tag
-from ragstone.store.reader import StoredRows
-
-
-async def write(store: Store, run_id: str, rows: list[object]) -> None:
-    async with store.open_writer(run_id) as writer:
-        for row in rows:
-            await writer.put(row)
 
 
 async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
     rows = [make.full_row(place, text) for place, text in enumerate(["a\0", "half \ud83d", "😀"])]
-    await write(store, "r1", rows[::-1])
+    await make.put(store, *rows[::-1])
     unfinished = store.load("r1")
     assert (unfinished.partial, unfinished.stopped) == (True, None)
     store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="100 calls", summary={"a": [1]})
@@ -33,38 +23,33 @@ async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -
 
 
 async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    rows = [make.small_row(place) for place in range(450) if place != 5]
-    await write(store, "r1", rows)
+    rows = [make.small_row(place) for place in range(250) if place != 5]
+    await make.put(store, *rows)
     found = store.load("r1").rows
-    assert len(found) == 449
+    assert len(found) == 249
     assert list(found) == list(found) == rows
     assert (found[0], found[5], found[-1]) == (rows[0], rows[5], rows[-1])
     assert found[3:9:2] == rows[3:9:2]
     with pytest.raises(IndexError):
-        found[449]
-    assert repr(found) == "<449 stored rows of run r1>"
-
-
-async def test_a_run_without_transcript_says_so(store: Store, make: SimpleNamespace) -> None:
-    add_run(store, make.manifest("r1"), make.metrics, fingerprint="f", transcript=False)
-    await write(store, "r1", [make.full_row(0)])
-    assert store.info("r1").transcript is False
-    assert store.load("r1").rows[0].exchanges[0].outcome.raw is None
+        found[249]
+    assert repr(found) == "<249 stored rows of run r1>"
+    assert store.row("r1", 6) == make.small_row(6)
+    assert store.row("r1", 5) is None
+    with pytest.raises(StoreError, match="there is no run no such"):
+        store.row("no such", 0)
 
 
 async def test_what_is_done_is_told_by_place(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     assert list(store.done("r1")) == []
-    await write(store, "r1", [make.small_row(place) for place in (0, 1, 2, 6, 8)])
+    await make.put(store, *[make.small_row(place) for place in (0, 1, 2, 6, 8)])
     assert list(store.done("r1")) == [0, 1, 2, 6, 8]
     assert list(store.done("r1", retry_failed=True)) == [1, 2, 8]
 
 
 async def test_scores_and_usage_can_be_read_with_sql(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
     rows = [make.small_row(0, 0.5), make.full_row(1, hit=0.25)]
-    await write(store, "r1", rows)
+    await make.put(store, *rows)
     scores = query(store, "SELECT metric, place, state, value FROM scores ORDER BY metric, place")
     assert scores == [
         ("faithfulness", 0, "failed", None),
@@ -80,7 +65,7 @@ async def test_scores_and_usage_can_be_read_with_sql(store: Store, make: SimpleN
 async def test_runs_are_listed_newest_first(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "old")
     make.begin(store, "new", minutes=5)
-    await write(store, "old", [make.small_row(0)])
+    await make.put(store, *[make.small_row(0)], run_id="old")
     store.finish("old", extras={}, summary={"metrics": {}})
     tag(store, "old", "baseline")
     new, old = store.runs()
@@ -97,8 +82,7 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
     make.begin(store, "other", minutes=2, fingerprint="g")
     assert store.unfinished("f") is None, "a run without rows could not start"
     for run_id in ("a", "b"):
-        async with store.open_writer(run_id) as writer:
-            await writer.put(make.full_row(0))
+        await make.put(store, make.full_row(0), run_id=run_id)
     assert store.unfinished("f") == "b"
     store.finish("b", extras={}, partial=True, stopped="10 calls")
     assert (store.unfinished("f"), store.info("b").stopped) == ("b", "10 calls")
@@ -106,12 +90,8 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
     assert store.unfinished("f") == "a"
 
 
-async def test_a_run_that_is_worked_on_is_nobody_elses(
-    store: Store, place: str, make: SimpleNamespace
-) -> None:
-    make.begin(store, "a")
-    async with store.open_writer("a") as writer:
-        await writer.put(make.full_row(0))
+async def test_a_run_that_is_worked_on_is_nobody_elses(store: Store, place: str, make) -> None:
+    await make.put(store, make.full_row(0), run_id="a")
     async with store.open_writer("a"):
         assert store.unfinished("f") is None
         with Store.open(place) as other:
@@ -122,16 +102,13 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
     assert store.unfinished("f") == "a"
 
 
-def test_an_id_is_used_once(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "a")
-    with pytest.raises(UsageError, match="run a already exists"):
-        make.begin(store, "a")
-
-
-def test_a_run_that_is_not_there_is_told(store: Store) -> None:
+def test_a_run_that_is_not_there_or_there_already_is_told(store: Store, make) -> None:
     for call in (store.info, store.load, store.done, store.open_writer):
         with pytest.raises(StoreError, match="there is no run nothing"):
             call("nothing")
+    make.begin(store, "a")
+    with pytest.raises(UsageError, match="run a already exists"):
+        make.begin(store, "a")
 
 
 async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: SimpleNamespace) -> None:
@@ -142,19 +119,6 @@ async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: Simple
     store.finish("a", extras={}, summary={"by": "one"})
     store.finish("a", extras={}, partial=True, summary={"by": "another"})
     assert (store.info("a").finished, store.info("a").summary) == (True, {"by": "one"})
-
-
-async def test_rows_are_read_in_part_as_somebody_wants_them(
-    store: Store, make: SimpleNamespace
-) -> None:
-    make.begin(store, "r1")
-    await write(store, "r1", [make.full_row(0, "half \ud83d"), make.small_row(1)])
-    rows = store.load("r1").rows
-    assert isinstance(rows, StoredRows)
-    read = list(rows.read_as(TypeAdapter(dict[str, object])))
-    assert [each["index"] for each in read] == [0, 1]
-    with pytest.raises(StoreError, match="row 0 of run r1 cannot be read"):
-        next(rows.read_as(TypeAdapter(int)))
 
 
 def test_a_store_that_nobody_holds_any_more_has_no_connections(server: SimpleNamespace) -> None:
@@ -176,13 +140,3 @@ def test_a_store_that_nobody_holds_any_more_has_no_connections(server: SimpleNam
             time.sleep(0.05)
         assert connections() == before
     server.query("DROP SCHEMA IF EXISTS ragstone CASCADE")
-
-
-async def test_one_row_is_read_by_its_index(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        await writer.put(make.full_row(3))
-    assert store.row("r1", 3) == make.full_row(3)
-    assert store.row("r1", 0) is None
-    with pytest.raises(StoreError, match="there is no run no such"):
-        store.row("no such", 0)

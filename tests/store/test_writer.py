@@ -9,16 +9,11 @@ from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
 from ragstone.store import database as engines
-from ragstone.store import writer as writing
 
 
 async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for hit in (0.0, 0.25, 0.5):
-            await writer.put(make.small_row(1, hit))
-    async with store.open_writer("r1") as writer:
-        await writer.put(make.small_row(1, 0.75))
+    await make.put(store, *(make.small_row(1, hit) for hit in (0.0, 0.25, 0.5)))
+    await make.put(store, make.small_row(1, 0.75))
     assert [row.scores["hit@5"].value for row in store.load("r1").rows] == [0.75]
     assert query(store, "SELECT value FROM scores WHERE metric = 'hit@5'") == [(0.75,)]
 
@@ -34,9 +29,7 @@ async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: Simple
         assert list(store.done("r1")) == [0]
 
 
-async def test_a_run_that_another_program_deletes_is_reported(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_a_run_that_another_program_deletes_is_reported(store: Store, make) -> None:
     make.begin(store, "r1")
     writer = await store.open_writer("r1").__aenter__()
     query(store, "DELETE FROM runs")
@@ -68,28 +61,13 @@ async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleName
     assert len(store.done("r1")) == 250
 
 
-async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(
-    store: Store, make: SimpleNamespace
-) -> None:
+async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(store: Store, make) -> None:
     make.begin(store, "r1")
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
         async with store.open_writer("r1") as writer:
             await writer.put(make.small_row(0))
             raise ZeroDivisionError
     assert list(store.done("r1")) == [0]
-
-
-async def test_big_rows_are_written_few_at_a_time(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = []
-    monkeypatch.setattr("ragstone.store.writer.write", lambda *each: sizes.append(len(each[-1])))
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(8):
-            await writer.put(make.full_row(place, "x" * 300_000))
-    assert sum(sizes) == 8
-    assert max(sizes) < 3
 
 
 async def test_a_locked_file_ends_the_writing_with_what_was_lost(
@@ -133,24 +111,3 @@ async def test_where_the_block_fails_too_the_loss_is_logged(
                     raise ZeroDivisionError
             other.rollback()
     assert "1 finished row is not stored" in caplog.text
-
-
-async def test_a_run_that_is_gone_is_told(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    with pytest.raises(StoreError, match="not stored"):  # noqa: PT012 - as above
-        async with store.open_writer("r1") as writer:
-            with store.transaction() as connection:
-                connection.exec_driver_sql("DELETE FROM runs")
-            await writer.put(make.small_row(0))
-
-
-async def test_writing_waits_where_the_database_is_behind(
-    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "AT_ONCE", 2)
-    make.begin(store, "r1")
-    async with store.open_writer("r1") as writer:
-        for place in range(200):
-            await writer.put(make.small_row(place))
-            assert writer._waiting < writing.AHEAD
-    assert len(store.done("r1")) == 200

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import pytest
@@ -6,7 +5,7 @@ from tests.cases import each_case
 
 from ragstone._internal.secrets import redact, redact_known
 from ragstone.errors import InputError, UsageError
-from ragstone.targets.spec import ROW_FIELDS, ApiDescription
+from ragstone.targets.spec import ApiDescription
 
 LEAST = """\
 calls:
@@ -39,38 +38,24 @@ def with_call(**lines: str) -> str:
     return "calls:\n  ask:\n" + "".join(f"    {name}: {text}\n" for name, text in given.items())
 
 
-def test_the_least_there_is() -> None:
-    description = ApiDescription.parse(LEAST, "rag.yaml")
-    call = description.calls["ask"]
-    assert (call.method, call.body, call.stream, call.headers) == ("POST", None, None, {})
-    assert description.verify_tls is True
-    assert description.health is description.proxy is description.base is None
-
-
 def test_everything_there_is() -> None:
-    description = ApiDescription.parse(
-        """\
+    text = """\
 base: https://${SHORT}.example
 health: "{base}/up"
 headers: {Authorization: "Bearer ${KEY}"}
 verify_tls: false
 proxy: http://${SHORT}:3128
 calls:
-  find:
-    url: "{base}/find?q={query}"
-    method: GET
-    headers: {X-Row: "{id}"}
-    reply: {ranking: "hits[].id"}
   ask:
     url: "{base}/ask"
+    method: GET
+    headers: {X-Row: "{id}"}
     body: {a: ["{k}", "{tags.Some name}"], b: {c: 1.5, d: null, e: true}}
     stream: sse
     reply: {response: "a.b", contexts: "c[].{text: t}"}
-""",
-        "rag.yaml",
-    )
-    assert list(description.calls) == ["find", "ask"]
-    assert description.verify_tls is False
+"""
+    description = ApiDescription.parse(text, "rag.yaml")
+    assert (list(description.calls), description.verify_tls) == (["ask"], False)
     description.remember_secrets()
     assert redact("of sk-{secret}-value") == redact_known("of sk-{secret}-value") == "of [hidden]"
     assert description.headers == {"Authorization": "Bearer ${KEY}"}  # the key is not in it
@@ -98,96 +83,42 @@ def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
     assert ("[hidden]" in redact_known(f"at {value}/x")) is hidden
 
 
-def test_the_default_api() -> None:
-    description = ApiDescription.standard("http://h:1/rag/?key=abc")
-    assert description.base == "http://h:1/rag/?key=abc"
-    assert description.health == "{base}/api/v1/health"
-    assert list(description.calls) == ["search", "chat"]
-    assert description.calls["chat"].body == {
-        "query": "{query}",
-        "session_id": "{session_id}",
-        "mode": "rag",
-        "top_k": "{k}",
-        "score_threshold": "{threshold}",
-    }
-    assert description.calls["search"].body == {
-        "query": "{query}",
-        "collection_type": "text",
-        "top_k": "{k}",
-        "score_threshold": "{threshold}",
-    }
-
-
 @each_case(
     ("text", "expected"),
     [
         ("", "the file: must be a mapping"),
-        ("just words", "the file: must be a mapping"),
-        ("[1]", "the file: must be a mapping"),
         ("a: [", "invalid YAML: did not find expected node content"),
         ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: is missing"),
         ("calls: {}", "calls: must have at least one entry"),
-        ("calls: []", "calls: must be a mapping"),
         ("calls: {ask: }", "calls.ask: must be a mapping"),
         ("calls: {ask: {url: http://h}}", "calls.ask.reply: is missing"),
-        (with_call(reply="{}"), "calls.ask.reply: must have at least one entry"),
         (with_call(reply="{answer: a}"), "calls.ask.reply.answer: unknown key; use: response, c"),
-        (
-            with_call(reply="{response: 'a[?'}"),
-            "calls.ask.reply.response: 'a[?' is not a valid JMESPath expression",
-        ),
-        (
-            with_call(reply="{response: ''}"),
-            "calls.ask.reply.response: '' is not a valid JMESPath expression",
-        ),
-        (
-            with_call(reply="{response: 'no_such(a)'}"),
-            "'no_such(a)' is not a valid JMESPath expression: Unknown func",
-        ),
+        (with_call(reply="{response: 'a[?'}"), "'a[?' is not a valid JMESPath expression"),
+        (with_call(reply="{response: 'no(a)'}"), "'no(a)' is not a valid JMESPath expression: Un"),
         (with_call(url="rag/ask"), "calls.ask.url: it must start with http:// or https://"),
-        (with_call(url="file:///etc"), "calls.ask.url: it must start with http:// or https://"),
         (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
         (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; did you"),
-        (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is not a field here"),
-        (with_call(body="{1: a}"), "calls.ask.body.1: must be text; put it in"),
+        (with_call(body="{a: '{what}'}"), "{what} is not a field here; use: query, messages, id, "),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
-        (
-            with_call(body="'${KEY:-x}'"),
-            "calls.ask.body: ${KEY:-x} is not a valid variable; write ${NAME}",
-        ),
-        (with_call(headers="{X: 5}"), "calls.ask.headers.X: must be text; put it in"),
-        (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is not a field here"),
+        (with_call(body="'${KEY:-x}'"), "${KEY:-x} is not a valid variable; write ${NAME}"),
+        (with_call(body="&b {x: *b}"), "an alias refers to a value that contains it"),
         (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
         (with_call(headers='{"X\\nY": a}'), "the name of a header may contain"),
+        (with_call(headers="'Bearer sk-1'", url="'u:sk-2@h'"), "calls.ask.headers: must be a map"),
         (with_call(method="DELETE"), "calls.ask.method: expected GET or POST or PUT, got"),
         (with_call(stream="ws"), "calls.ask.stream: expected sse, got 'ws'"),
         (with_call(retries="3"), "calls.ask.retries: unknown key; use: url, method, "),
         (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),
-        (LEAST + "base: ''", "base: it must start with http:// or https://"),
-        (LEAST + "base: '${KEY}'", "base: it must start with http:// or https://"),
         (LEAST + "health: 'http://h/{query}'", "health: {query} is not a field here; use: base"),
-        (LEAST + "proxy: localhost:3128", "proxy: it must start with http:// or https://"),
         (LEAST + "verify_tls: perhaps", "verify_tls: must be true or false"),
         (LEAST + "timeout: 5", "timeout: unknown key; use: base, health, headers, "),
-        (
-            LEAST + "  more: {url: http://h, reply: {response: a}}",
-            "the file: response is used in 2 calls; use it in only one",
-        ),
+        (LEAST + "  b: {url: http://h, reply: {response: a}}", "response is used in 2 calls; use"),
+        (LEAST + "proxy: a\nproxy: b\n", "line 6: invalid YAML: duplicate name 'proxy' in an"),
     ],
 )
 def test_what_is_wrong_is_reported(text: str, expected: str) -> None:
     assert expected in refused(text)
-
-
-def test_all_problems_are_reported_at_once() -> None:
-    message = refused(
-        "base: rag\nverify: no\ncalls:\n  ask:\n    url: http://h/{who}\n"
-        "    headers: {A: '${NO_SUCH}'}\n    reply: {contexts: '[[', answer: a}\n"
-    )
-    assert message.startswith("rag.yaml: 6 problems\n")
-    for place in ("base", "verify", "calls.ask.url", "headers.A", "reply.contexts", "reply.answer"):
-        assert re.search(rf"{re.escape(place)}: ", message), place
 
 
 def test_each_problem_has_its_line_its_key_and_the_nearest_name() -> None:
@@ -206,63 +137,21 @@ def test_each_problem_has_its_line_its_key_and_the_nearest_name() -> None:
         "line 9: bse: unknown key; did you mean base?",
     ):
         assert line in message
-    for jargon in ("Input", "Extra", "CallDescription", "dictionary"):
-        assert jargon not in message
-
-
-def test_a_misspelt_placeholder_offers_the_nearest() -> None:
-    message = refused(with_call(body="{a: '{qurey} {tag.x} {what}'}"))
-    assert "{qurey} is not a field here; did you mean {query}?" in message
-    assert "{what} is not a field here; use: query, messages, id, " in message
 
 
 def test_a_placeholder_in_another_syntax_is_refused() -> None:
     message = refused(with_call(body="{a: 'Q: {{query}}', b: '{ id }', c: '{ json }'}"))
-    assert (
-        "{{query}} is not a placeholder; write {query}; { id } is not a placeholder; write {id}"
-        in message
-    )
+    for wrong, right in (("{{query}}", "{query}"), ("{ id }", "{id}")):
+        assert f"{wrong} is not a placeholder; write {right}" in message
     assert "json" not in message
-
-
-def test_a_key_that_is_there_twice() -> None:
-    message = refused(LEAST + "headers: {A: b}\nheaders: {C: d}\n")
-    assert "line 6: invalid YAML: duplicate name 'headers' in an object" in message
-
-
-@pytest.mark.parametrize("text", ["calls: &a {generate: *a}\n", with_call(body="&b {x: *b}")])
-def test_an_alias_of_a_mapping_around_it_is_reported(text: str) -> None:
-    assert "an alias refers to a value that contains it" in refused(text)
-
-
-def test_a_key_that_is_there_twice_in_a_mapping_with_aliases_is_reported_once() -> None:
-    message = refused(with_call(body="{x: &b {y: 1,\n y: 2}, z: *b}"))
-    assert message.count("duplicate name 'y'") == 1
-
-
-def test_messages_do_not_quote_texts_that_may_be_secret() -> None:
-    message = refused(with_call(headers="'Authorization: Bearer sk-1'", url="'user:sk-2@h/x'"))
-    assert "calls.ask.headers: must be a mapping" in message
-
-
-def test_every_field_is_accepted() -> None:
-    for name in ROW_FIELDS:
-        text = with_call(body=f"'{{{name}}}'") + "base: http://h\n"
-        assert ApiDescription.parse(text, "rag.yaml").calls["ask"].body == f"{{{name}}}"
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rag.yaml"
+    with pytest.raises(UsageError, match=r"there is no file .*rag\.yaml"):
+        ApiDescription.read(path)
     path.write_text(f"\ufeff{LEAST}", encoding="utf-8")
     assert list(ApiDescription.read(path).calls) == ["ask"]
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no file .*nowhere\.yaml"):
-        ApiDescription.read(tmp_path / "nowhere.yaml")
-
-
-def test_a_file_that_is_not_text(tmp_path: Path) -> None:
-    (tmp_path / "rag.yaml").write_bytes(b"\xff\xfe\x00")
+    path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match=r"rag\.yaml cannot be read"):
-        ApiDescription.read(tmp_path / "rag.yaml")
+        ApiDescription.read(path)

@@ -2,12 +2,12 @@
 """Objects of LangChain 1.8, LlamaIndex 0.14 and Haystack 3.4, as stand-ins with what is read."""
 
 from types import SimpleNamespace
-from typing import TypedDict
 from uuid import uuid4
 
 import pytest
 from tests.cases import each_case
 
+from ragstone.datasets import samples_of
 from ragstone.errors import TargetError
 from ragstone.evaluation.runner import evaluate
 from ragstone.targets.factory import FunctionTarget, function_named, get_target
@@ -22,13 +22,11 @@ class Document:
         self.page_content, self.id, self.metadata = text, own, metadata
 
 
-class NodeWithScore:
-    def __init__(
-        self, text: str, own: str | None = None, *, score: float | None = None, **metadata: object
-    ) -> None:
-        node_id, parent = str(uuid4()) if own is None else own, metadata.pop("parent", None)
-        self.node = SimpleNamespace(text=text, id_=node_id, metadata=metadata, ref_doc_id=parent)
-        self.score = score
+def node(text: str, own: str | None = None, **more: object) -> SimpleNamespace:
+    """A node of LlamaIndex with its score; it has a random id if it has none of its own."""
+    score, parent = more.pop("score", None), more.pop("parent", None)
+    within = SimpleNamespace(text=text, id_=own or str(uuid4()), metadata=more, ref_doc_id=parent)
+    return SimpleNamespace(node=within, score=score)
 
 
 class RunnableLambda:
@@ -63,19 +61,14 @@ class TextChain:
 
 class QueryEngine:
     def query(self, str_or_query_bundle):
-        nodes = [NodeWithScore("a text", "n-1", score=0.5), NodeWithScore("another")]
+        nodes = [node("a text", "n-1", score=0.5), node("another")]
         return SimpleNamespace(response=f"of {str_or_query_bundle}", source_nodes=nodes)
-
-
-class LlamaRetriever:
-    def retrieve(self, str_or_query_bundle):
-        return [NodeWithScore(str_or_query_bundle, doc_id=7)]
 
 
 class StreamingResponse:
     def __init__(self, *pieces: str) -> None:
         self.response_gen, self.response_txt = iter(pieces), None
-        self.source_nodes = [NodeWithScore("a text", parent="101")]
+        self.source_nodes = [node("a text", parent="101")]
 
 
 class ChatEngine:
@@ -87,7 +80,7 @@ class ChatEngine:
 
     def chat(self, message, chat_history=None):
         self._said.append(message)
-        nodes = [NodeWithScore("a text", parent="101")]
+        nodes = [node("a text", parent="101")]
         return SimpleNamespace(response=" ".join(self._said), source_nodes=nodes)
 
 
@@ -109,26 +102,18 @@ class Pipeline:
 
     def run(self, data, include_outputs_from=None):
         assert data == {"retriever": {"query": "Who?"}, "prompt_builder": {"question": "Who?"}}
-        documents = [HaystackDocument("a text", point_id=101)]
-        outputs = {
-            "retriever": {"documents": documents},
-            "prompt_builder": {"prompt": "Answer: Who?"},
-        }
-        outputs = {name: each for name, each in outputs.items() if name in include_outputs_from}
-        return {
-            **outputs,
-            "llm": {"replies": [SimpleNamespace(text="He.", role="assistant", meta={})]},
-        }
+        assert "retriever" in include_outputs_from
+        reply = SimpleNamespace(text="He.", role="assistant", meta={})
+        found = [HaystackDocument("a text", point_id=101)]
+        return {"retriever": {"documents": found}, "llm": {"replies": [reply]}}
 
 
-class LangChainRetriever(RunnableLambda):
-    def __init__(self) -> None:
-        super().__init__(lambda query: [Document(query, id=601)])
+def asked_of(target) -> FunctionTarget:
+    return FunctionTarget("rag", target, Plan(min_similarity=0.5, timeout=5), k=5)
 
 
 async def fields_of(target) -> dict[str, object]:
-    asked = FunctionTarget("rag", target, Plan(min_similarity=0.5, timeout=5), k=5)
-    given = await asked.ask(Sample(id="1", query="Who?"), frozenset())
+    given = await asked_of(target).ask(Sample(id="1", query="Who?"), frozenset())
     assert given.calls[0].failure is None, given.calls[0].failure
     return dict(given.fields)
 
@@ -163,27 +148,15 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (RunnableLambda(lambda q: SimpleNamespace(content=q, type="ai")), {"response": "Who?"}),
         (RunnableLambda(lambda given: given["input"], "input"), {"response": "Who?"}),
         (RunnableLambda(lambda given: given, "input", "question"), {"response": "Who?"}),
-        (
-            RunnableLambda(
-                lambda q: {"input": q, "chat_history": [], "answer": q, "context": [Document(q)]}
-            ),
-            {"response": "Who?", "contexts": TEXT},
-        ),
-        (
-            lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
-            {"response": "Who?", "contexts": TEXT},
-        ),
-        (lambda q: {"output": SimpleNamespace(content=q)}, {"response": "Who?"}),
-        (LangChainRetriever(), {"contexts": (Context(text="Who?", id="601"),)}),
-        (LangChainRetriever, {"contexts": (Context(text="Who?", id="601"),)}),
-        (
-            QueryEngine(),
-            {
-                "response": "of Who?",
-                "contexts": (Context(text="a text", id="n-1", score=0.5), Context(text="another")),
-            },
-        ),
-        (LlamaRetriever(), {"contexts": (Context(text="Who?", id="7"),)}),
+        (RunnableLambda(lambda q: {"input": q, "answer": q, "context": [Document(q)]}),
+         {"response": "Who?", "contexts": TEXT}),
+        (lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
+         {"response": "Who?", "contexts": TEXT}),
+        (RunnableLambda(lambda q: [Document("a text", id=101)]), {"contexts": FOUND}),
+        (QueryEngine(),
+         {"response": "of Who?",
+          "contexts": (Context(text="a text", id="n-1", score=0.5), Context(text="another"))}),
+        (lambda q: [node("a text", doc_id=101)], {"contexts": FOUND}),
         (lambda q: [(Document("a text", id=101), 0.5)],
          {"contexts": (Context(text="a text", id="101", score=0.5),)}),
         (lambda q: ("I.", [Document("a text", id=101)]), {"response": "I.", "contexts": FOUND}),
@@ -194,8 +167,7 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (ChatEngine(), {"response": "Who?", "contexts": FOUND}),
         (Pipeline(),
          {"response": "He.", "contexts": (Context(text="a text", id="101", score=0.5),)}),
-        (lambda q: SimpleNamespace(data="He.", documents=[], meta={}),
-         {"response": "He.", "contexts": ()}),
+        (lambda q: iter(["I ", "do."]), {"response": "I do."}),
         (lambda q: {"response": QueryEngine().query(q), "contexts": []},
          {"response": "of Who?", "contexts": ()}),
         (lambda q: {"ranking": [Document("", "a"), Document("", "b")]},
@@ -217,17 +189,6 @@ async def test_contexts_of_a_chain_that_returns_a_text_are_what_it_retrieved() -
     assert await fields_of(TextChain()) == {"response": "I."}
 
 
-async def test_a_graph_is_given_the_part_of_its_state_that_is_the_query() -> None:
-    class State(TypedDict):
-        question: str
-        answer: str
-
-    graph = RunnableLambda(lambda state: {"answer": state["question"]})
-    graph.get_input_jsonschema = None  # Pydantic reads no `typing.TypedDict` before Python 3.12
-    graph.builder = SimpleNamespace(input_schema=State)
-    assert await fields_of(graph) == {"response": "Who?"}
-
-
 TURN = Sample(
     id="1",
     query="And the battery?",
@@ -240,7 +201,6 @@ BEFORE, LAST = TURN.messages[:-1], TURN.messages[-1]
     ("inputs", "given", "notes"),
     [
         (("input", "chat_history"), {"input": TURN.query, "chat_history": BEFORE}, 0),
-        (("question", "history"), {"question": TURN.query, "history": BEFORE}, 0),
         (("messages",), {"messages": [*BEFORE, LAST]}, 0),
         (("input",), {"input": TURN.query}, 1),
         ((), TURN.query, 1),
@@ -249,7 +209,7 @@ BEFORE, LAST = TURN.messages[:-1], TURN.messages[-1]
 async def test_chains_are_given_the_history_if_they_take_it(inputs, given, notes: int) -> None:
     seen: list[object] = []
     chain = RunnableLambda(lambda value: seen.append(value) or "yes", *inputs)
-    target = FunctionTarget("rag", chain, Plan(min_similarity=0.5, timeout=5), k=5)
+    target = asked_of(chain)
     assert (await target.ask(TURN, BOTH)).fields == {"response": "yes"}
     assert seen == [given]
     assert len(target.notes([TURN])) == notes
@@ -272,14 +232,11 @@ def test_a_history_that_is_left_out_is_noted() -> None:
         (Document("t", "own", point_id="p"), "p"),
         (Document("t", id="a", doc_id="a"), "a"),
         (Document("t", id="chunk", doc_id="whole"), None),
-        (Document("t", "own", id="chunk", doc_id="whole"), None),
         (Document("t", str(uuid4())), None),
-        (Document("t", uuid4().hex), None),
         (Document("t", source="file.pdf"), "file.pdf"),
         ({"page_content": "t", "metadata": {"doc_uri": "d"}, "id": None}, "d"),
-        ({"page_content": "t", "metadata": None, "id": "own"}, "own"),
-        (NodeWithScore("t"), None),
-        (NodeWithScore("t", parent="101"), "101"),
+        (node("t"), None),
+        (node("t", parent="101"), "101"),
     ],
 )
 async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
@@ -288,10 +245,8 @@ async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) ->
 
 
 def test_documents_without_ids_leave_rankings_undefined() -> None:
-    row = {"query": "Who?", "relevance": ["a"]}
-    run = evaluate(
-        [row], metrics="hit", target=RunnableLambda(lambda q: {"context": [Document(q)]})
-    )
+    rows, chain = [{"query": "Who?", "relevance": ["a"]}], lambda q: {"context": [Document(q)]}
+    run = evaluate(rows, metrics="hit", target=RunnableLambda(chain))
     assert run.rows[0].scores["hit@5"].reason == (
         "some retrieved documents have no id (metadata may have id, doc_id, document_id, point_id, "
         "doc_uri or source)"
@@ -302,15 +257,29 @@ def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
     there, other = str(uuid4()), str(uuid4())
     rows = [{"query": "Who?", "relevance": [there]}, {"query": "What?", "relevance": [other]}]
     documents = [Document("t", there)]
-    run = evaluate(rows, metrics="recall", target=lambda q: documents)
-    assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
-    saved = [{**row, "contexts": documents} for row in rows]
-    run = evaluate(saved, metrics="recall")
-    assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
+    asked = evaluate(rows, metrics="recall", target=lambda q: documents)
+    saved = evaluate([{**row, "contexts": documents} for row in rows], metrics="recall")
+    for run in (asked, saved):
+        assert [row.scores["recall@5"].value for row in run.rows] == [1, 0]
+
+
+@each_case(
+    "saved",
+    [
+        {"contexts": [(Document("a text", point_id=101), 0.5)], "answer": "He."},
+        {"contexts": [node("a text", parent="101", score=0.5)], "answer": "He."},
+        {"contexts": [HaystackDocument("a text", point_id=101)], "answer": "He."},
+        {"answer": SimpleNamespace(response="He.", source_nodes=[node("a text", parent="101")])},
+        {"answer": SimpleNamespace(data="He.", documents=[Document("a text", point_id=101)])},
+    ],
+)
+def test_their_objects_are_read_from_rows(saved: dict[str, object]) -> None:
+    (sample,) = samples_of([{"query": "Who?", "point_ids": [101], **saved}]).samples
+    assert (sample.response, sample.ranked_ids) == ("He.", ("101",))
 
 
 async def test_rows_share_no_memory_of_a_chat_engine() -> None:
-    asked = FunctionTarget("rag", ChatEngine(), Plan(min_similarity=0.5, timeout=5), k=5)
+    asked = asked_of(ChatEngine())
     given = [await asked.ask(Sample(id=q, query=q), BOTH) for q in ("Who?", "Why?")]
     assert [each.fields["response"] for each in given] == ["Who?", "Why?"]
 
@@ -318,31 +287,21 @@ async def test_rows_share_no_memory_of_a_chat_engine() -> None:
 def test_a_pipeline_that_needs_more_than_the_query_is_refused() -> None:
     needy = type("Needy", (Pipeline,), {"more": True})()
     with pytest.raises(TargetError, match="needs the input top_k of retriever; use a function"):
-        FunctionTarget("rag", needy, Plan(min_similarity=0.5, timeout=5), k=5)
+        asked_of(needy)
 
 
 async def test_a_stream_that_repeats_itself_is_not_joined() -> None:
-    asked = FunctionTarget(
-        "rag", lambda q: iter(["I", "I do", "I do."]), Plan(min_similarity=0.5, timeout=5), k=5
-    )
+    asked = asked_of(lambda q: iter(["I", "I do", "I do."]))
     failure = (await asked.ask(Sample(id="1", query="Who?"), BOTH)).failures["response"]
     assert "repeats the text before it, which would be read twice; yield only" in failure.message
 
 
-@pytest.mark.parametrize("name", ["chain", "engine"])
-def test_they_are_found_by_name(module_file, name: str) -> None:
-    module_file(
-        "my_chains.py",
-        "class Chain:\n  async def ainvoke(self, input): return input\n"
-        "class Engine:\n  def query(self, text): return text\n"
-        "chain, engine = Chain(), Engine()",
-    )
-    assert function_named(f"my_chains:{name}")
-
-
-def test_an_object_that_is_no_target_is_named(module_file) -> None:
-    module_file("my_index.py", "class Index: pass\nindex = Index()")
-    with pytest.raises(
-        TargetError, match="my_index:index is an object of type Index, which cannot"
-    ):
-        get_target("my_index:index", Plan(min_similarity=0.5, timeout=5), k=5)
+def test_they_are_found_by_name(module_file) -> None:
+    chain = "class Chain:\n  async def ainvoke(self, input): return input\n"
+    engine = "class Engine:\n  def query(self, text): return text\n"
+    made = "class Index: pass\nchain, engine, index = Chain(), Engine(), Index()"
+    module_file("my_chains.py", chain + engine + made)
+    for name in ("chain", "engine"):
+        assert function_named(f"my_chains:{name}")
+    with pytest.raises(TargetError, match="my_chains:index is an object of type Index, which can"):
+        get_target("my_chains:index", Plan(min_similarity=0.5, timeout=5), k=5)

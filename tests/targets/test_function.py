@@ -1,6 +1,5 @@
 # ruff: noqa: ARG005 - the parameters of these lambdas are what is tested
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -50,28 +49,11 @@ def only_keywords(*, query: str, threshold: float) -> str:
     return f"{query} {threshold}"
 
 
-def only_positions(query: str, /) -> str:
-    return query
-
-
 def whole_row(sample: Sample, k: int = 1) -> str:
     return f"{sample.id} {k}"
 
 
-def anything(*arguments: object, **more: object) -> str:
-    return f"{arguments} {more}"
-
-
-def with_default(query: str, language: str = "en") -> str:
-    return f"{query} {language}"
-
-
 class Rag:
-    made = 0
-
-    def __init__(self) -> None:
-        type(self).made += 1
-
     def __call__(self, query: str) -> str:
         return f"called {query}"
 
@@ -91,17 +73,13 @@ class AsyncRag:
         (coroutine, "async Who?"),
         (any_name, "Who? 5"),
         (only_keywords, "Who? 0.5"),
-        (only_positions, "Who?"),
+        (lambda query, /: query, "Who?"),
         (whole_row, "1 5"),
-        (anything, "('Who?',) {}"),
-        (with_default, "Who? en"),
-        (lambda q: f"lambda {q}", "lambda Who?"),
-        (lambda q: coroutine(q), "async Who?"),
+        (lambda *arguments, **more: f"{arguments} {more}", "('Who?',) {}"),
+        (lambda query, language="en": f"{query} {language}", "Who? en"),
         (partial(any_name, k=7), "Who? 5"),
-        (partial(coroutine), "async Who?"),
         (str.upper, "WHO?"),
         (Rag(), "called Who?"),
-        (Rag, "called Who?"),
         (Rag().method, "method Who?"),
         (AsyncRag(), "async called Who?"),
         (AsyncRag, "async called Who?"),
@@ -109,34 +87,37 @@ class AsyncRag:
 )
 async def test_what_may_be_called(function, response: str) -> None:
     given = await answer(function)
-    assert given.failures == {}
-    assert given.fields == {"response": response}
+    assert (given.fields, given.failures) == ({"response": response}, {})
 
 
-async def test_a_class_is_made_once() -> None:
-    before = Rag.made
+async def test_a_class_is_made_once_and_called_side_by_side() -> None:
+    class Rag:
+        made, barrier = 0, threading.Barrier(40, timeout=50)
+
+        def __init__(self) -> None:
+            type(self).made += 1
+
+        def __call__(self, query: str) -> str:
+            self.barrier.wait()
+            return query
+
     asked = target(Rag)
-    for _ in range(3):
-        await asked.ask(ROW, RESPONSE)
-    assert Rag.made == before + 1
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
+    assert not any(one.failures for one in given)
+    assert Rag.made == 1
+
+
+B5 = (Context(text="b", id="5"),)
 
 
 @each_case(
     ("result", "fields"),
     [
         ("text", {"response": "text"}),
-        ("", {"response": ""}),
         ({"response": "a", "contexts": ["b"]}, {"response": "a", "contexts": (Context(text="b"),)}),
-        (
-            {"contexts": [{"text": "b", "id": 5, "page": 7}]},
-            {"contexts": (Context(text="b", id="5"),)},
-        ),
-        ({"contexts": ROW.contexts}, {"contexts": ROW.contexts}),
+        ({"contexts": [{"text": "b", "id": 5, "page": 7}]}, {"contexts": B5}),
         (("a", ["b"]), {"response": "a", "contexts": (Context(text="b"),)}),
-        (
-            {"contexts": [{"content": "b", "point_id": 5}]},
-            {"contexts": (Context(text="b", id="5"),)},
-        ),
+        ({"contexts": [{"content": "b", "point_id": 5}]}, {"contexts": B5}),
         ({"contexts": (), "ranking": []}, {"contexts": (), "ranking": ()}),
         ({"ranking": [5, "x"], "response": None}, {"ranking": (Context(id="5"), Context(id="x"))}),
         (MappingProxyType({"response": "a"}), {"response": "a"}),
@@ -152,20 +133,15 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
     [
         (None, "rag: returned NoneType, not text or a mapping"),
         (("a", ["b"], 5), "rag: returned tuple, not text or a mapping"),
-        (("a", "b"), "rag: expected contexts to be a list, got b"),
         (("a", None), "rag: expected contexts to be a list, got null"),
-        (b"bytes", "rag: returned bytes"),
         ({"anser": "a", 5: "b"}, "rag: returned 'anser', 5; it may return response, contexts, "),
         ({"answer": "a", "result": "b"}, "rag: returned both 'answer' and 'result'; return only"),
-        (["a", "b"], "rag: returned list, not text or a mapping"),
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
         ({"contexts": [{"body": "a"}]}, "rag: item 1 of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
         ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
-        ({"contexts": [None, "a"]}, "rag: item 1 of contexts is null or missing; "),
-        ({"ranking": range(10_001)}, "rag: expected ranking to be a list"),
         ({"ranking": [*range(10_001)]}, "rag: ranking has 10,001 items, more than the limit"),
     ],
 )
@@ -186,11 +162,8 @@ async def test_what_is_wanted_and_left_out_has_failed() -> None:
     assert given.failures["ranking"].message == (
         "rag returned no ranking (or None); return a mapping of response, contexts, ranking"
     )
-
-
-async def test_contexts_stand_in_for_a_ranking() -> None:
     given = await answer(lambda q: {"contexts": ["a"]}, frozenset(("ranking",)))
-    assert given.failures == {}
+    assert given.failures == {}, "contexts stand in for a ranking"
 
 
 class PanicError(BaseException):
@@ -202,43 +175,33 @@ class UnreadableError(Exception):
         raise RuntimeError("no text")
 
 
-def fail(error: BaseException):
-    def function(query: str) -> str:
-        raise error
-
-    async def later(query: str) -> str:
-        raise error
-
-    return function, later
+OURS, AWAY = Cause.TARGET_ERROR, Cause.UNREACHABLE
 
 
 @each_case(
     ("error", "cause", "message"),
     [
-        (
-            ValueError("bad\nnews " + "x" * 500),
-            Cause.TARGET_ERROR,
-            "rag raised ValueError: bad news",
-        ),
-        (KeyError("a"), Cause.TARGET_ERROR, "rag raised KeyError: 'a'"),
-        (TimeoutError(), Cause.UNREACHABLE, "rag raised TimeoutError"),
-        (ConnectionError("no"), Cause.UNREACHABLE, "rag raised ConnectionError: no"),
-        (SystemExit(3), Cause.TARGET_ERROR, "rag raised SystemExit: 3"),
-        (asyncio.CancelledError(), Cause.TARGET_ERROR, "rag raised CancelledError"),
+        (ValueError("bad\nnews " + "x" * 500), OURS, "rag raised ValueError: bad news"),
+        (TimeoutError(), AWAY, "rag raised TimeoutError"),
+        (ConnectionError("no"), AWAY, "rag raised ConnectionError: no"),
+        (SystemExit(3), OURS, "rag raised SystemExit: 3"),
+        (asyncio.CancelledError(), OURS, "rag raised CancelledError"),
         (CallError(Cause.RATE_LIMITED, "slow"), Cause.RATE_LIMITED, "rag: slow"),
-        (PanicError("oh"), Cause.TARGET_ERROR, "rag raised PanicError: oh"),
-        (
-            UnreadableError(),
-            Cause.TARGET_ERROR,
-            "rag raised UnreadableError: (its text raised RuntimeError)",
-        ),
-        (StopIteration("end"), Cause.TARGET_ERROR, "rag raised RuntimeError: "),
+        (PanicError("oh"), OURS, "rag raised PanicError: oh"),
+        (UnreadableError(), OURS, "rag raised UnreadableError: (its text raised RuntimeError)"),
+        (StopIteration("end"), OURS, "rag raised RuntimeError: "),
     ],
 )
 async def test_a_function_that_raises_fails_its_row(
     error: BaseException, cause: Cause, message: str
 ) -> None:
-    for function in fail(error):
+    def fail(query: str) -> str:
+        raise error
+
+    async def fail_later(query: str) -> str:
+        raise error
+
+    for function in (fail, fail_later):
         given = await answer(function)
         failure = given.failures["response"]
         assert failure.cause is cause
@@ -250,26 +213,6 @@ async def test_a_function_that_raises_fails_its_row(
         assert given.calls[0].failure == failure
 
 
-async def test_an_exception_of_a_library_names_the_line_that_called_it() -> None:
-    given = await answer(lambda q: json.loads("no JSON"))
-    message = given.failures["response"].message
-    assert re.match(r"rag raised JSONDecodeError at test_function\.py:\d+: Expecting", message)
-
-
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_a_function_that_hangs_frees_its_row(is_async: bool) -> None:
-    stop = threading.Event()
-
-    async def later(query: str) -> str:
-        await asyncio.sleep(30)
-        return ""
-
-    given = await answer(later if is_async else lambda q: stop.wait(30), timeout=0.1)
-    stop.set()
-    assert given.failures["response"].cause is Cause.TIMEOUT
-    assert "rag: no answer within 0.1 s" in given.failures["response"].message
-
-
 async def test_functions_that_hang_hold_up_no_other_row() -> None:
     stop = threading.Event()
 
@@ -278,13 +221,18 @@ async def test_functions_that_hang_hold_up_no_other_row() -> None:
             stop.wait(30)
         return "fine"
 
-    asked = target(function, timeout=0.3)
-    hanging = [ROW.model_copy(update={"id": str(number)}) for number in range(100)]
-    given = await asyncio.gather(*(asked.ask(row, RESPONSE) for row in hanging))
-    assert all(one.failures for one in given)
+    async def later(query: str) -> str:
+        await asyncio.sleep(30)
+        return ""
+
+    asked = target(function, timeout=0.2)
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(60)))
     last = await asked.ask(ROW.model_copy(update={"id": "last"}), RESPONSE)
     stop.set()
     assert last.fields == {"response": "fine"}
+    for one in (*given, await answer(later, timeout=0.2)):
+        assert one.failures["response"].cause is Cause.TIMEOUT
+        assert "rag: no answer within 0.2 s" in one.failures["response"].message
 
 
 def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
@@ -295,22 +243,9 @@ def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None
         "               target=lambda q: time.sleep(600))\n"
         "print(run.rows[0].scores['hit@5'].cause)"
     )
-    message = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=250
-    )
+    command = [sys.executable, "-c", code]
+    message = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
     assert message.stdout.strip() == "timeout"
-
-
-async def test_sync_functions_run_side_by_side() -> None:
-    barrier = threading.Barrier(40, timeout=50)
-
-    def together(query: str) -> str:
-        barrier.wait()
-        return query
-
-    asked = target(together)
-    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
-    assert not any(one.failures for one in given)
 
 
 async def test_leaving_cancels_an_async_function() -> None:
@@ -332,8 +267,7 @@ async def test_delay_lies_between_two_calls() -> None:
         starts.append(time.perf_counter())
         return query
 
-    begun = time.perf_counter()
-    asked = target(function, delay=0.1)
+    begun, asked = time.perf_counter(), target(function, delay=0.1)
     given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(3)))
     assert all(at - begun >= 0.1 * number for number, at in enumerate(starts))
     waited = 1000 * (starts[2] - starts[0])  # waiting in line is not the function's time
@@ -345,7 +279,6 @@ async def test_delay_lies_between_two_calls() -> None:
     [
         (lambda: "", "rag cannot be called: too many positional arguments"),
         (lambda query, user: "", "rag cannot be called: missing a required argument: 'user'"),
-        (lambda a, b: "", "rag cannot be called: missing a required argument: 'b'"),
         (lambda k, text: "", "rag cannot be called: multiple values for argument 'k'"),
         (type("Needy", (), {"__init__": lambda self, key: None}), r"rag\(\) raised TypeError"),
         (str, "rag is an object of type str, which cannot be called; use a function, or an object"),
@@ -356,37 +289,27 @@ def test_a_function_that_needs_more_is_reported_before_the_run(function, message
         target(function)
 
 
-def test_a_function_is_found_by_name(module_file) -> None:
+def test_a_function_is_found_by_name(module_file, tmp_path) -> None:
     module_file("my_rag_system.py", "def ask(query): return 'a'\nclass C:\n  def m(query): pass")
     assert function_named("my_rag_system:ask")("q") == "a"
     assert function_named("my_rag_system.py:ask")("q") == "a"
     assert function_named("my_rag_system:C.m").__name__ == "m"
-
-
-def test_a_file_finds_what_lies_beside_it(module_file, tmp_path) -> None:
     (tmp_path / "sub").mkdir()
     module_file("beside_cwd_rag.py", "A = 'a'")
     module_file("sub/beside_file_rag.py", "B = 'b'")
-    module_file(
-        "sub/rag_entry.py",
-        "from beside_cwd_rag import A\nfrom beside_file_rag import B\ndef ask(q): return A + B",
-    )
+    code = "from beside_cwd_rag import A\nfrom beside_file_rag import B\ndef ask(q): return A + B"
+    module_file("sub/rag_entry.py", code)
     assert function_named("sub/rag_entry.py:ask")("q") == "ab"
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
-    [
+def test_a_name_that_stands_for_nothing(module_file) -> None:
+    module_file("exits_rag.py", "import sys\nsys.exit(2)")
+    for name, error, message in (
         ("no_such_rag:ask", UsageError, "no_such_rag cannot be imported: ModuleNotFoundError"),
         ("no_such_rag.py:ask", UsageError, r"there is no file no_such_rag\.py"),
         (":ask", UsageError, "cannot be imported"),
         ("exits_rag.py:ask", UsageError, "cannot be imported: SystemExit: 2"),
         ("json:no_such", TargetError, "json:no_such: json has no function 'no_such'"),
-        ("json:", TargetError, "json has no function ''"),
-        ("json:decoder.no_such", TargetError, "json has no function 'decoder.no_such'"),
-    ],
-)
-def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, message: str) -> None:
-    module_file("exits_rag.py", "import sys\nsys.exit(2)")
-    with pytest.raises(error, match=message):
-        function_named(name)
+    ):
+        with pytest.raises(error, match=message):
+            function_named(name)

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import os
 import re
 from threading import Event
 from urllib.parse import parse_qs
@@ -33,86 +32,63 @@ def streamed(*events: object, **paths: str) -> dict[str, object]:
     return parse_fields(stream.encode(), paths, stream=True)
 
 
-def test_a_whole_reply() -> None:
-    reply = {
-        "response": "Yes.",
-        "retrieved_chunks": [{"point_id": 5, "text": "five", "score": 0.5}, {"text": "six"}],
-    }
-    assert read(reply, response="response", contexts=CONTEXTS) == {
-        "response": "Yes.",
-        "contexts": (Context(text="five", id="5", score=0.5), Context(text="six")),
-    }
-
-
-def test_empty_is_not_failed() -> None:
-    reply = {"results": [], "response": ""}
-    assert read(reply, response="response", ranking=RANKING) == {"response": "", "ranking": ()}
+CHUNKS = [{"point_id": 5, "text": "five", "score": 0.5}, {"text": "six"}]
+FOUND = (Context(text="five", id="5", score=0.5), Context(text="six"))
 
 
 @each_case(
-    ("reply", "path", "message"),
+    ("reply", "paths", "fields"),
     [
-        ({"answer": None}, "answer", "the reply has no value at 'answer'; 'answer' has null"),
-        ({"data": None}, "data.answer", "the reply has no value at 'data.answer'; 'data' has null"),
         (
-            {"data": {"answer": None}},
-            "data.answer",
-            "the reply has no value at 'data.answer'; 'data.answer' has null",
+            {"response": "Yes.", "retrieved_chunks": CHUNKS},
+            {"response": "response", "contexts": CONTEXTS},
+            {"response": "Yes.", "contexts": FOUND},
+        ),
+        ({"r": [], "a": ""}, {"response": "a", "ranking": "r"}, {"response": "", "ranking": ()}),
+        ({"ids": [5, 7.0]}, {"ranking": "ids"}, {"ranking": (Context(id="5"), Context(id="7"))}),
+        ([{"t": "a"}], {"ranking": "[].{text: t}"}, {"ranking": (Context(text="a"),)}),
+        ({"c": ["a", ""]}, {"contexts": "c"}, {"contexts": (Context(text="a"), Context())}),
+        (
+            [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}],
+            {"response": "[].content[].text | join('', @)"},
+            {"response": "ac"},
         ),
         (
-            {"data": {"text": "a", "took": 1}},
-            "data.answer",
-            "the reply has no value at 'data.answer'; 'data' has the keys text, took",
+            b'{"results": [{"point_id": 1, "score": NaN}, {"point_id": 2, "score": 1e999}]}',
+            {"ranking": RANKING},
+            {"ranking": (Context(id="1"), Context(id="2"))},
         ),
-        ({"data": "a"}, "data.answer", "no value at 'data.answer'; 'data' has a"),
-        ({"other": 1}, "data.answer", "no value at 'data.answer'; it has the keys other"),
+        (
+            rb'{"r": "a\ud83d\ude00 b\ud83d", "c": [{"text": "\ude00 c"}]}',
+            {"response": "r", "contexts": "c"},
+            {"response": "a\U0001f600 b\ufffd", "contexts": (Context(text="\ufffd c"),)},
+        ),
+        (b'{"t": "Yes.", "t": "Yes."}', {"response": "t"}, {"response": "Yes."}),
     ],
 )
-def test_null_is_not_reported_as_a_missing_field(reply: object, path: str, message: str) -> None:
-    with pytest.raises(CallError, match=f"{re.escape(message)}$"):
-        read(reply, response=path)
+def test_a_whole_reply(reply: object, paths: dict[str, str], fields: dict[str, object]) -> None:
+    assert read(reply, **paths) == fields
 
 
-def test_a_ranking_may_hold_ids_alone() -> None:
-    assert read({"ids": [5, "x", 7.0]}, ranking="ids") == {
-        "ranking": (Context(id="5"), Context(id="x"), Context(id="7"))
-    }
-
-
-def test_contexts_may_be_texts_alone() -> None:
-    assert read({"c": ["a", ""]}, contexts="c") == {"contexts": (Context(text="a"), Context())}
-
-
-def test_a_ranking_may_hold_texts_alone() -> None:
-    assert read([{"t": "a"}], ranking="[].{text: t}") == {"ranking": (Context(text="a"),)}
+NO_ID = "item 1 of ranking has no id: "
 
 
 @each_case(
     ("reply", "message"),
     [
-        (b"", "the reply is not valid JSON: "),
         (b"<html>\n<body>", "the reply is not valid JSON: <html> <body>"),
-        (b'{"results": [', "the reply is not valid JSON"),
-        (b"\xff\xfe\xfa", "the reply is not valid JSON"),
-        (b"[" * 100_000, "the reply is not valid JSON"),
+        *((bad, "the reply is not valid JSON") for bad in (b"", b'{"results": [', b"\xff\xfe\xfa")),
         ([], "the reply has no value at 'results[]"),
         (None, "it has null"),
-        (5, "it has 5"),
         ("text", "it has text"),
         ({}, "it has no keys"),
-        ({"hits": [], "took": 5}, "it has the keys hits, took"),
-        ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
         ({"results": None}, "'results' has null"),
-        ({"results": {"a": 1}}, "the reply has no value at"),
         ({"results": "none"}, "the reply has no value at"),
-        ({"results": [{"text": "a"}]}, "item 1 of ranking has no id: "),
+        ({"results": [{"text": "a"}]}, NO_ID),
         ({"results": [{"point_id": 1}, {"point_id": None}]}, "item 2 of ranking has no id: "),
-        ({"results": [5]}, "item 1 of ranking has no id: "),
-        ({"results": [{"point_id": " "}]}, "item 1 of ranking: id: "),
-        ({"results": [{"point_id": True}]}, "item 1 of ranking: id: "),
-        ({"results": [{"point_id": [1]}]}, "item 1 of ranking: id: "),
+        ({"results": [5]}, NO_ID),
+        *(({"results": [{"point_id": bad}]}, "item 1 of ranking: id: ") for bad in (" ", True)),
         ({"results": [{"point_id": 1, "text": 5}]}, "item 1 of ranking: text: "),
-        ({"results": [{"point_id": 1, "text": ["a"]}]}, "item 1 of ranking: text: "),
         ({"results": [{"point_id": 1, "score": "high"}]}, "item 1 of ranking: score: "),
     ],
 )
@@ -126,47 +102,34 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
 
 
 @each_case(
-    ("reply", "message"),
+    ("changed", "message"),
     [
-        ({"response": 5, "retrieved_chunks": []}, "expected the response to be text, got 5"),
         (
-            {"response": {"text": "a", "language": "de"}, "retrieved_chunks": []},
+            {"response": {"text": "a", "language": "de"}},
             "expected the response to be text, got an object with the keys text, language",
         ),
-        (
-            {"response": ["a"], "retrieved_chunks": []},
-            'expected the response to be text, got ["a"]',
-        ),
-        ({"response": None, "retrieved_chunks": []}, "'response' has null"),
-        ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
-        ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
-        ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),
-        ({"response": "a", "retrieved_chunks": [{"text": 5}]}, "item 1 of contexts: text"),
-        ({"response": "a", "retrieved_chunks": ["five"]}, "item 1 of contexts has no text"),
+        ({"response": None}, "'response' has null"),
+        ({"retrieved_chunks": None}, "the reply has no value at 'retrieved_chunks[]"),
+        ({"retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
+        ({"retrieved_chunks": [{"text": 5}]}, "item 1 of contexts: text"),
+        ({"retrieved_chunks": ["five"]}, "item 1 of contexts has no text"),
     ],
 )
-def test_a_chat_s_reply_of_another_shape(reply: object, message: str) -> None:
-    with pytest.raises(CallError, match=r".") as caught:
+def test_a_chat_s_reply_of_another_shape(changed: dict[str, object], message: str) -> None:
+    reply = {"response": "a", "retrieved_chunks": []} | changed
+    with pytest.raises(CallError, match=re.escape(message)) as caught:
         read(reply, response="response", contexts=CONTEXTS)
     assert caught.value.cause is Cause.MALFORMED
-    assert message in str(caught.value)
 
 
 @each_case(
     ("path", "reply", "number"),
     [
-        ("results", [None, {"id": "R"}], 1),
-        ("results[]", [{"id": "A"}, None], 2),
         ("results[].{id: id}", [None, None, {"id": "R"}], 1),
-        ("results[*].{id: id}", [{"id": "A"}, None, {"id": "R"}], 2),
         ("results[].id", [{"id": "A"}, {"text": "no id"}, {"id": "R"}], 2),
         ("results[:2].id", [{"id": "A"}, {"id": None}, {"id": "R"}], 2),
         ("results[?score].id", [{"id": "A", "score": 1}, {"score": 1}], 2),
-        ("results[0].*.id", [{"a": {"id": "A"}, "b": None, "c": {"id": "R"}}], 2),
-        ("results[].parts[].id", [{"parts": [{"id": "A"}, None]}], 2),
-        ("results[].parts[]", [{"parts": None}, {"parts": [{"id": "R"}]}], 1),
         ("[results[].id, other[].id][]", [{"id": "A"}, {}], 2),
-        ("map(&id, results)", [{"id": "A"}, {}], 2),
         ("results[?score != `2`].id", [{"id": "A", "score": 0}, {"score": 1}, {"score": 2}], 2),
     ],
 )
@@ -177,25 +140,14 @@ def test_a_null_in_a_list_shifts_no_rank(path: str, reply: object, number: int) 
             parse(body, ranking=path)
 
 
-@each_case(
-    ("path", "contexts"),
-    [
-        ("results[?@].{id: id, text: text}", (Context(id="A", text="a b"), Context(text="c"))),
-        ("results[?id].{id: id, text: text}", (Context(id="A", text="a b"),)),
-        ("results[?@].{text: parts[].text | join(' ', @)}", (Context(text="d e"), Context())),
-        ("none || results[?id].text", (Context(text="a b"),)),
-        ("results.*.text || results[?text == 'c'].text", (Context(text="c"),)),
-    ],
-)
-def test_a_filter_leaves_nulls_out(path: str, contexts: object) -> None:
+def test_a_filter_leaves_nulls_out() -> None:
     parts = [{"text": "d"}, None, {}, {"text": "e"}]
     results = [{"id": "A", "text": "a b", "parts": parts}, None, {"text": "c", "parts": []}]
-    assert read({"results": results}, contexts=path) == {"contexts": contexts}
-
-
-def test_a_response_from_parts_may_skip_parts_without_text() -> None:
-    output = [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}]
-    assert read(output, response="[].content[].text | join('', @)") == {"response": "ac"}
+    found = read({"results": results}, contexts="results[?@].{id: id, text: text}")
+    assert found["contexts"] == (Context(id="A", text="a b"), Context(text="c"))
+    joined = "results[?@].{text: parts[].text | join(' ', @)}"
+    found = read({"results": results}, contexts=joined)
+    assert found["contexts"] == (Context(text="d e"), Context())
 
 
 def test_an_id_that_contains_a_secret_fails_instead_of_changing() -> None:
@@ -205,7 +157,7 @@ def test_an_id_that_contains_a_secret_fails_instead_of_changing() -> None:
     assert read({"results": ["[hidden]"]}, ranking="results")["ranking"]
 
 
-@each_case("path", ["results", "results[].{id: @}", "results[?@].{id: @}", "[results[]]|[0]"])
+@each_case("path", ["results", "results[?@].{id: @}"])
 def test_a_list_has_at_most_10_000_documents(path: str) -> None:
     found = read({"results": [*range(1, 10_001)]}, ranking=path)["ranking"]
     assert len(found) == 10_000  # type: ignore[arg-type]
@@ -213,182 +165,103 @@ def test_a_list_has_at_most_10_000_documents(path: str) -> None:
         read({"results": [*range(1, 10_002)]}, ranking=path)
 
 
-def test_a_message_quotes_a_large_value_without_writing_all_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(json, "dumps", None)
-    with pytest.raises(CallError, match=r'got \[\["a", "a", .*…$'):
-        parse_field("response", [["a"] * 100_000])
-
-
-def test_a_function_of_a_path_that_does_not_fit() -> None:
+def test_a_path_that_does_not_fit() -> None:
     with pytest.raises(CallError, match=r"join.* cannot be applied to the reply: .*") as caught:
         read({"a": 5}, response="join('', a)")
     assert caught.value.cause is Cause.MALFORMED
+    for data, has in ((None, "null"), ({"text": "a", "took": 1}, "the keys text, took")):
+        with pytest.raises(CallError, match=f"no value at 'data.answer'; 'data' has {has}$"):
+            read({"data": data}, response="data.answer")
 
 
-@pytest.mark.parametrize("score", ["NaN", "1e999", "-Infinity", "null"])
-def test_a_score_that_is_not_a_number_is_unknown(score: str) -> None:
-    reply = f'{{"results": [{{"point_id": 1, "score": {score}}}]}}'
-    assert read(reply.encode(), ranking=RANKING) == {"ranking": (Context(id="1"),)}
+PIECE = {"choices": [{"delta": {"content": "Yes"}, "finish_reason": None}]}
+CONTENT = "choices[0].delta.content"
+QUOTED = 'Until then, "finish_reason": null is sent.'
 
 
-def test_halves_of_characters_do_no_harm() -> None:
-    reply = rb'{"r": "a\ud83d\ude00 b\ud83d", "c": [{"text": "\ude00 c", "id": "\ud83d"}]}'
-    assert read(reply, response="r", contexts="c") == {
-        "response": "a\U0001f600 b\ufffd",
-        "contexts": (Context(text="\ufffd c", id="\ufffd"),),
-    }
-
-
-def test_pieces_of_a_streamed_answer_are_joined() -> None:
-    events = [{"d": {"c": "The "}}, {"d": {}}, {"d": {"c": None}}, {"d": {"c": "answer."}}]
-    assert streamed(*events, "[DONE]", response="d.c") == {"response": "The answer."}
+@each_case(
+    ("events", "path", "response"),
+    [
+        # pieces are joined, and words between events of JSON say nothing
+        ([{"t": "The "}, {}, {"t": None}, {"t": "answer."}, "[DONE]"], "t", "The answer."),
+        ([{"t": "a"}, "ping", {"t": "b"}, "END"], "t", "ab"),
+        # a character cut apart is whole again
+        ([r'{"t": "a\ud83d"}', r'{"t": "\ude00"}'], "t", "a\U0001f600"),
+        # events that are text
+        (["It was ", "2024", ".", " null", '"', "[1]"], "@", 'It was 2024. null"[1]'),
+        (['"a"', '"\\n"', '"b"'], "@", "a\nb"),
+        # a response may repeat itself, and quote a finish reason
+        *(([{"t": t} for t in p], "t", "".join(p)) for p in ("...", ["ha", "ha", "haha"], "11")),
+        ([QUOTED], "@", QUOTED),
+        # nothing is read after the end
+        ([{"t": "Yes"}, "  [DONE] ", {"t": " or no"}], "t", "Yes"),
+        ([{"t": "a", "error": None}], "t", "a"),
+        # a proxy may leave out the finish reason; the HTTP body shows whether it is whole
+        ([PIECE], CONTENT, "Yes"),
+        ([PIECE, {"choices": [{"finish_reason": 1}]}], CONTENT, "Yes"),
+    ],
+)
+def test_events_are_joined(events: list[object], path: str, response: str) -> None:
+    assert streamed(*events, response=path) == {"response": response}
 
 
 def test_a_streamed_reply_may_have_contexts() -> None:
     events = [{"chunks": []}, {"t": "Yes"}, {"chunks": [{"text": "a"}]}, {"t": "."}]
-    assert streamed(*events, response="t", contexts="chunks") == {
-        "response": "Yes.",
-        "contexts": (Context(text="a"),),
-    }
+    found = streamed(*events, response="t", contexts="chunks")
+    assert found == {"response": "Yes.", "contexts": (Context(text="a"),)}
 
 
-def test_a_character_cut_apart_by_a_stream_is_whole_again() -> None:
-    events = [r'{"t": "a\ud83d"}', r'{"t": "\ude00"}']
-    assert streamed(*events, response="t") == {"response": "a\U0001f600"}
+def test_a_stream_that_broke_is_not_an_answer() -> None:
+    for last, cause, message in (
+        ('{"t": "an ans', Cause.MALFORMED, "an event is not valid JSON: "),
+        ({"error": {"m": "oh"}}, Cause.UNREACHABLE, 'error: {"m": "oh"}'),
+        ({"t": 5}, Cause.MALFORMED, "expected text in each event of the response"),
+    ):
+        with pytest.raises(CallError, match=re.escape(message)) as caught:
+            streamed({"t": "half"}, last, response="t")
+        assert caught.value.cause is cause
+    with pytest.raises(CallError, match="no event of the reply has a value at 't'"):
+        streamed("ping", response="t")
 
 
-@pytest.mark.parametrize(
-    ("events", "response"),
-    [
-        (["It was ", "2024", ".", " null", '"', "[1]"], 'It was 2024. null"[1]'),
-        (["42"], "42"),
-        (['"a"', '"\\n"', '"b"'], "a\nb"),
-        (['"a"', "b"], '"a"b'),
-    ],
-)
-def test_events_that_are_text(events: list[str], response: str) -> None:
-    stream = "".join(f"data: {event}\n\n" for event in events).encode()
-    assert parse_fields(stream, {"response": "@"}, stream=True) == {"response": response}
+def test_a_response_is_not_read_twice() -> None:
+    for pieces in (
+        ("The ", "The tower ", "The tower is high."),
+        ("Paris", "Paris is", "Paris is big", "Paris is big"),
+        ("The tower is ", "70 m high.", "The tower is 70 m high."),
+    ):
+        for events, path in (([{"t": t} for t in pieces], "t"), (pieces, "@")):
+            with pytest.raises(CallError, match="would be read twice") as caught:
+                streamed(*events, response=path)
+            assert caught.value.cause is Cause.MALFORMED
 
 
-def test_words_between_events_of_json_say_nothing() -> None:
-    assert streamed({"t": "a"}, "ping", {"t": "b"}, "END", response="t") == {"response": "ab"}
-
-
-@each_case(
-    ("events", "cause", "message"),
-    [
-        ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
-        ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
-        (
-            [{"t": "half"}, {"t": 5}],
-            Cause.MALFORMED,
-            "expected text in each event of the response, got 5",
-        ),
-        ([{"x": 1}], Cause.MALFORMED, "no event of the reply has a value at 't'"),
-        (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
-    ],
-)
-def test_a_stream_that_broke_is_not_an_answer(
-    events: list[object], cause: Cause, message: str
-) -> None:
-    with pytest.raises(CallError) as caught:
-        streamed(*events, response="t")
-    assert caught.value.cause is cause
-    assert message in str(caught.value)
-
-
-@each_case(
-    ("events", "path"),
-    [
-        ([{"t": "The "}, {"t": "The tower "}, {"t": "The tower is high."}], "t"),
-        ([{"t": t} for t in ("Paris", "Paris is", "Paris is big", "Paris is big")], "t"),
-        (["Paris", "Paris", "Paris is", "Paris is big"], "@"),
-        ([{"t": "The tower is "}, {"t": "70 m high."}, {"t": "The tower is 70 m high."}], "t"),
-        (["The tower is ", "70 m high.", "The tower is 70 m high."], "@"),
-    ],
-)
-def test_a_response_is_not_read_twice(events: list[object], path: str) -> None:
-    with pytest.raises(CallError, match="would be read twice") as caught:
-        streamed(*events, response=path)
-    assert caught.value.cause is Cause.MALFORMED
-
-
-@pytest.mark.parametrize("pieces", [["."] * 3, ["ha", "ha", "haha"], ["1", "", "1"]])
-def test_a_response_may_repeat_itself(pieces: list[str]) -> None:
-    assert streamed(*({"t": each} for each in pieces), response="t") == {
-        "response": "".join(pieces)
-    }
-
-
-@each_case(
-    "reply",
-    [
-        b'{"t": "Yes.", "t": "No."}',
-        b'{"t": "Yes.", "c": [{"id": 1, "id": 2}]}',
-    ],
-)
-def test_two_values_under_one_name_are_no_answer(reply: bytes) -> None:
+def test_two_values_under_one_name_are_no_answer() -> None:
+    reply = b'{"t": "Yes.", "c": [{"id": 1, "id": 2}]}'
     for stream, content in ((False, reply), (True, b"data: " + reply + b"\n\n")):
-        with pytest.raises(CallError, match=r"the reply has two values for '(t|id)'") as caught:
+        with pytest.raises(CallError, match=r"the reply has two values for 'id'") as caught:
             parse_fields(content, {"response": "t"}, stream=stream)
         assert caught.value.cause is Cause.MALFORMED
 
 
-def test_the_same_value_twice_is_one() -> None:
-    assert read(b'{"t": "Yes.", "t": "Yes."}', response="t") == {"response": "Yes."}
+def test_a_stream_that_is_not_utf_8_or_has_no_events_is_no_answer() -> None:
+    wrong = "the reply contains no events"
+    for content in (b'data: {"t": "k\xe4"}\n\n', b"", b": ping\n\n", b"data: [DONE]\n\n", b"<a>"):
+        message = "not UTF-8 text: " if b"\xe4" in content else wrong
+        with pytest.raises(CallError, match=message) as caught:
+            parse_events(content)
+        assert caught.value.cause is Cause.MALFORMED
 
 
-PIECE = {"choices": [{"delta": {"content": "Yes"}, "finish_reason": None}]}
-
-
-@pytest.mark.parametrize("end", [[], ["[DONE]"], [{"choices": [{"finish_reason": 1}]}]])
-def test_a_proxy_may_leave_out_the_finish_reason(end: list[object]) -> None:
-    """Many forward only the chunks with content; the HTTP body shows whether it is whole."""
-    assert streamed(PIECE, *end, response="choices[0].delta.content") == {"response": "Yes"}
-
-
-def test_a_response_may_quote_a_finish_reason() -> None:
-    text = 'Until then, "finish_reason": null is sent.'
-    assert streamed(text, response="@") == {"response": text}
-
-
-def test_nothing_is_read_after_the_end_of_a_stream() -> None:
-    assert streamed({"t": "Yes"}, "  [DONE] ", {"t": " or no"}, response="t") == {"response": "Yes"}
-
-
-def test_a_stream_that_is_not_utf_8_is_no_answer() -> None:
-    with pytest.raises(CallError, match="not UTF-8 text: invalid continuation byte") as caught:
-        parse_events(b'data: {"t": "k\xe4se"}\n\n')
-    assert caught.value.cause is Cause.MALFORMED
-
-
-def test_an_error_that_is_null_is_none() -> None:
-    assert streamed({"t": "a", "error": None}, response="t") == {"response": "a"}
-
-
-@each_case("value", ["text", {"a": 1}, 5, None, iter([])])
-def test_contexts_that_are_not_lists(value: object) -> None:
-    with pytest.raises(CallError, match="expected contexts to be a list"):
-        parse_field("contexts", value)
-
-
-def test_contexts_stay_as_they_are() -> None:
-    contexts = (Context(text="a"), Context(text="b", id="1"))
-    assert parse_field("contexts", contexts) == contexts
+def test_contexts_that_are_not_lists() -> None:
+    for value in ("text", {"a": 1}, 5, None, iter([])):
+        with pytest.raises(CallError, match="expected contexts to be a list"):
+            parse_field("contexts", value)
 
 
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
-ROW = Sample.model_validate(
-    {
-        "id": "row/1",
-        "query": 'Who "is" it?\n{k} 1+1 & 50%#',
-        "reference": None,
-        "tags": {"level": 3, "Some name": "é", "easy": True},
-    }
-)
+TAGS = {"level": 3, "Some name": "é", "easy": True}
+ROW = Sample(id="row/1", query='Who "is" it?\n{k} 1+1 & 50%#', tags=TAGS)
 ALL = frozenset(("response", "contexts", "ranking"))
 
 
@@ -422,32 +295,21 @@ async def test_the_default_api(faulty) -> None:
     }
     assert given.failures == {}
     assert [call.name for call in given.calls] == ["search", "chat"]
-    assert all(call.latency_ms > 0 for call in given.calls)
     health, search, chat = faulty.calls
     assert (health.method, health.path, health.text) == ("GET", HEALTH, "")
-    assert json.loads(search.text) == {
-        "query": ROW.query,
-        "collection_type": "text",
-        "top_k": 5,
-        "score_threshold": 0.5,
-    }
+    settings = {"query": ROW.query, "top_k": 5, "score_threshold": 0.5}
+    assert json.loads(search.text) == {**settings, "collection_type": "text"}
     message = json.loads(chat.text)
     assert message.pop("session_id").startswith("ragstone-")
-    assert message == {"query": ROW.query, "mode": "rag", "top_k": 5, "score_threshold": 0.5}
+    assert message == {**settings, "mode": "rag"}
 
 
 async def test_each_row_has_a_session_of_its_own(faulty) -> None:
     async with standard(faulty.url) as asked:
         for _ in range(3):
             await asked.ask(ROW, frozenset(("response",)))
-    assert faulty.called(SEARCH) == []
+    assert faulty.called(SEARCH) == [], "a call that gives nothing wanted is not made"
     assert len({json.loads(call.text)["session_id"] for call in faulty.called(CHAT)}) == 3
-
-
-async def test_a_call_that_gives_nothing_wanted_is_not_made(faulty) -> None:
-    given = await answer(standard(faulty.url), frozenset(("ranking",)))
-    assert given.fields.keys() == {"ranking"}
-    assert faulty.called(CHAT) == []
 
 
 async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) -> None:
@@ -463,50 +325,41 @@ async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) 
 
 async def test_a_key_in_the_query_of_the_url_goes_with_every_call(faulty) -> None:
     await answer(standard(f"{faulty.url}/?key=abc"))
-    assert [call.raw_path for call in faulty.calls] == [
-        f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)
-    ]
+    paths = [call.raw_path for call in faulty.calls]
+    assert paths == [f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)]
 
 
-@pytest.mark.parametrize("status", [404, 405])
-async def test_an_api_without_a_health_check(faulty, behave, status: int) -> None:
-    faulty.script(HEALTH, behave.reply(status=status))
-    assert (await answer(standard(faulty.url))).failures == {}
-
-
-@pytest.mark.parametrize("status", [302, 400, 429, 500, 503])
+@pytest.mark.parametrize("status", [302, 400, 429, 503])
 async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(b"no index", status=status))
-    with pytest.raises(TargetError, match=f"is not ready: GET .*/health returned {status} .*") as e:
-        await answer(standard(faulty.url, retries=3))
-    assert "no index" in str(e.value)
+    asked = standard(faulty.url, retries=3)
+    message = f"is not ready: GET .*/health returned {status} .*no index"
+    with pytest.raises(TargetError, match=f"(?s){message}"):
+        await answer(asked)
     assert len(faulty.calls) == 1
+    assert asked._client._session is not None
+    assert asked._client._session.closed
 
 
-@pytest.mark.parametrize("status", [401, 403])
-async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave, status: int) -> None:
-    faulty.script(HEALTH, behave.reply(status=status))
-    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
-        await answer(standard(faulty.url))
-    assert len(faulty.calls) == 1
+async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave) -> None:
+    for status in (401, 403):
+        faulty.script(HEALTH, behave.reply(status=status))
+        with pytest.raises(UsageError, match="The key or its permissions were rejected"):
+            await answer(standard(faulty.url))
+    assert {call.path for call in faulty.calls} == {HEALTH}
+    for status in (404, 405):  # an API without a health check
+        faulty.script(HEALTH, behave.reply(status=status))
+        assert (await answer(standard(faulty.url))).failures == {}
 
 
 async def test_nothing_is_there(faulty) -> None:
     await faulty.stop()
     with pytest.raises(TargetError) as caught:
         await answer(standard(f"{faulty.url}?key=abc".replace("//", "//user:pw@")))
-    assert str(caught.value) == (
-        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
-        "is it running?"
-        "\nStart it, or specify another target. If it has other paths, "
-        "describe it in a file: `ragstone init --target URL --ask QUESTION` writes one. "
-        "`ragstone demo --serve` starts a system for testing."
-    )
-
-
-async def test_a_host_that_is_not_known() -> None:
-    with pytest.raises(TargetError, match="the host name is unknown\nStart it"):
-        await answer(standard("http://nowhere.invalid"))
+    begin, *rest = str(caught.value).split("\n")
+    refused = f"GET {faulty.url}{HEALTH}: the server refuses connections; is it running?"
+    assert begin == f"the RAG system is not ready: {refused}"
+    assert rest[0].startswith("Start it, or specify another target. If it has other paths, de")
 
 
 async def test_a_request_is_filled_from_the_row(
@@ -526,7 +379,6 @@ calls:
       all: ["{{query}}", "{{k}}", "{{threshold}}", "{{reference}}", "{{tags.easy}}"]
       joined: "{{k}} {{reference}}{{tags.none}}{{base}}"
       key: ${{RAG_KEY}}
-      own: [1, 2.5, null, true, {{a: b}}]
     reply: {{response: answer}}
 """
     given = await answer(target(ApiDescription.parse(text, "rag.yaml")))
@@ -534,33 +386,25 @@ calls:
     (call,) = faulty.calls
     assert call.method == "PUT"
     path, _, query = call.raw_path.partition("?")
-    assert path == "/ask/row%2F1"
-    assert parse_qs(query) == {"q": [ROW.query], "level": ["3"]}
+    assert (path, parse_qs(query)) == ("/ask/row%2F1", {"q": [ROW.query], "level": ["3"]})
     assert call.headers["authorization"] == "Bearer sk-{query}-1"
-    assert call.headers["x-level"] == "3"
-    assert call.headers["x-query"] == 'Who "is" it? {k} 1+1 & 50%#'
-    assert call.headers["x-name"] == "é"
+    sent = [call.headers[f"x-{name}"] for name in ("level", "query", "name")]
+    assert sent == ["3", 'Who "is" it? {k} 1+1 & 50%#', "é"]
     assert json.loads(call.text) == {
         "all": [ROW.query, 5, 0.5, None, True],
         "joined": f"5 {faulty.url}",
         "key": "sk-{query}-1\n",
-        "own": [1, 2.5, None, True, {"a": "b"}],
     }
 
 
-@pytest.mark.parametrize(("body", "sent"), [("", ""), ("    body: {q: '{k}'}\n", '{"q":5}')])
-async def test_get(faulty, behave, body: str, sent: str) -> None:
-    faulty.script("/ask", behave.reply({"a": "Yes."}))
-    call = f"    method: GET\n{body}    reply: {{response: a}}"
-    assert (await answer(described(faulty.url, call))).fields == {"response": "Yes."}
-    assert (faulty.calls[0].method, faulty.calls[0].text) == ("GET", sent)
-
-
-async def test_a_stream(faulty, behave) -> None:
+@each_case("body", ["", "    body: {q: '{k}'}\n"])
+async def test_a_stream(faulty, behave, body: str) -> None:
     events = b': hi\r\n\r\ndata: {"t": "Ye"}\r\n\r\ndata: {"t": "s."}\r\n\r\ndata: [DONE]\r\n\r\n'
     faulty.script("/ask", behave.reply(events, headers={"Content-Type": "text/event-stream"}))
-    asked = described(faulty.url, "    stream: sse\n    reply: {response: t}")
-    assert (await answer(asked)).fields == {"response": "Yes."}
+    call = f"    method: GET\n{body}    stream: sse\n    reply: {{response: t}}"
+    assert (await answer(described(faulty.url, call))).fields == {"response": "Yes."}
+    sent = faulty.calls[-1]
+    assert (sent.method, sent.text) == ("GET", '{"q":5}' if body else "")
 
 
 async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
@@ -578,34 +422,16 @@ async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
     assert given.failures["response"].cause is Cause.TRUNCATED
 
 
-@pytest.mark.parametrize(
-    ("status", "body"), [(200, "<h1>sk-12345</h1>"), (500, "your key sk-12345"), (400, "sk-12345")]
-)
 async def test_no_message_quotes_the_environment(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch, status: int, body: str
+    faulty, behave, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAG_KEY", "sk-12345")
-    faulty.script("/ask", behave.reply(body.encode(), status=status))
     head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
-    given = await answer(described(faulty.url, "    reply: {response: a}", head))
-    assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
-    assert "sk-12345" not in given.failures["response"].message
-    assert "sk-12345" not in repr(given)
-
-
-async def test_no_session_is_left_open_where_the_health_check_fails(faulty, behave) -> None:
-    faulty.script(HEALTH, behave.reply(status=503))
-    asked = standard(faulty.url)
-    with pytest.raises(TargetError):
-        await asked.__aenter__()
-    assert asked._client._session is not None
-    assert asked._client._session.closed
-
-
-def test_the_environment_is_not_changed() -> None:
-    before = dict(os.environ)
-    standard("http://h")
-    assert dict(os.environ) == before
+    for status in (200, 500):
+        faulty.script("/ask", behave.reply(b"<h1>your key sk-12345</h1>", status=status))
+        given = await answer(described(faulty.url, "    reply: {response: a}", head))
+        assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
+        assert "sk-12345" not in given.failures["response"].message + repr(given)
 
 
 @each_case(
@@ -613,18 +439,13 @@ def test_the_environment_is_not_changed() -> None:
     [
         ("data: a\n\ndata: b\n\n", ["a", "b"]),
         ("data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]),
-        ("data: a\r\rdata: b\r\r", ["a", "b"]),
         ("data: a\n\ndata: b", ["a", "b"]),
         ("\ufeffdata: a\n\n", ["a"]),
         ("data:a\n\ndata:  b\n\n", ["a", " b"]),
         ("data: a\ndata: b\n\n", ["a\nb"]),
-        ("data: a\ndata:\ndata\n\n", ["a\n\n"]),
         (": ping\n\ndata: a\n: ping\n\n: ping\n\n", ["a"]),
         ("event: token\nid: 1\nretry: 5\ndata: a\n\n", ["a"]),
         ("data: a\n\ndata: [DONE]\n\n", ["a"]),
-        ("event: done\n\ndata: a\n\n", ["a"]),
-        ("\n\n\ndata: \n\n", [""]),
-        ("data: a: b\n\n", ["a: b"]),
         ("data: é\u2028x\n\n", ["é\u2028x"]),
     ],
 )
@@ -632,36 +453,16 @@ def test_events(stream: str, events: list[str]) -> None:
     assert parse_events(stream.encode()) == events
 
 
-@each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
-def test_a_reply_without_events(stream: bytes) -> None:
-    with pytest.raises(CallError, match="the reply contains no events") as caught:
-        parse_events(stream)
-    assert caught.value.cause is Cause.MALFORMED
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "error",
-        "response.failed",
-        "response.incomplete",
-        "thread.run.failed",
-        "thread.run.incomplete",
-        "thread.run.expired",
-        "thread.run.cancelled",
-    ],
-)
-def test_an_event_named_error_fails_the_reply(name: str) -> None:
-    stream = f"data: half an\n\nevent: {name}\ndata: out of\ndata: memory\n\ndata: b\n\n".encode()
-    with pytest.raises(CallError, match="ended with an error: out of memory") as caught:
-        parse_events(stream)
-    assert caught.value.cause is Cause.UNREACHABLE
-
-
-@pytest.mark.parametrize("name", ["response.mcp_list_tools.failed", "thread.run.step.failed"])
-def test_a_failed_tool_does_not_fail_the_reply(name: str) -> None:
-    stream = f"event: {name}\ndata: x\n\nevent: response.completed\ndata: y\n\n"
-    assert parse_events(stream.encode()) == ["x", "y"]
+def test_an_event_named_error_fails_the_reply() -> None:
+    run = [f"thread.run.{name}" for name in ("failed", "incomplete", "expired", "cancelled")]
+    for name in ("error", "response.failed", "response.incomplete", *run):
+        stream = f"data: half an\n\nevent: {name}\ndata: out of\ndata: memory\n\ndata: b\n\n"
+        with pytest.raises(CallError, match="ended with an error: out of memory") as caught:
+            parse_events(stream.encode())
+        assert caught.value.cause is Cause.UNREACHABLE
+    for step in ("response.mcp_list_tools.failed", "thread.run.step.failed"):  # only a tool failed
+        stream = f"event: {step}\ndata: x\n\nevent: response.completed\ndata: y\n\n"
+        assert parse_events(stream.encode()) == ["x", "y"]
 
 
 async def test_other_rows_go_on_while_a_large_reply_is_parsed(
@@ -682,12 +483,10 @@ async def test_other_rows_go_on_while_a_large_reply_is_parsed(
     assert answer.fields["response"] == "x" * LARGE
 
 
-@pytest.mark.parametrize("relevant", [True, False])
-def test_a_random_id_counts_if_relevant_ids_are_like_it(relevant: bool) -> None:
+def test_a_random_id_counts_if_relevant_ids_are_like_it() -> None:
     name = "9f0c2b1e-6d3a-4c58-8f11-2b7a4e90c3d5"
-    item = {"id": name, "text": "t", "metadata": {"source": "f.pdf"}}
-    ids = ["3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10"] if relevant else ["f.pdf"]
-    found = parse_fields(
-        json.dumps({"docs": [item]}).encode(), {"contexts": "docs"}, ids, stream=False
-    )
-    assert [each.id for each in found["contexts"]] == [name if relevant else "f.pdf"]  # type: ignore[attr-defined]
+    reply = {"docs": [{"id": name, "text": "t", "metadata": {"source": "f.pdf"}}]}
+    for relevant, used in (("3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10", name), ("f.pdf", "f.pdf")):
+        content = json.dumps(reply).encode()
+        found = parse_fields(content, {"contexts": "docs"}, [relevant], stream=False)
+        assert found["contexts"] == (Context(text="t", id=used),)

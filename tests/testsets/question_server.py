@@ -84,12 +84,9 @@ class Asked:
     @property
     def type(self) -> str:
         line = next(x for x in self.prompt.splitlines() if x.startswith(("Each ", "Answering ")))
-        marks = {
-            "single": "by one passage",
-            "compare": "compares",
-            "unanswerable": "that comes closest",
-        }
-        return next((name for name, mark in marks.items() if mark in line), "multi")
+        marks = ("by one passage", "compares", "that comes closest")
+        named = zip(("single", "compare", "unanswerable"), marks, strict=True)
+        return next((name for name, mark in named if mark in line), "multi")
 
     def answer(self) -> dict[str, object]:
         """Return the right reply."""
@@ -108,19 +105,13 @@ class Asked:
         if self.kind == "verify":
             claims = re.findall(r"^(\d+)\. (.*)$", self.fence("claims") or "", re.MULTILINE)
             known = words_of(" ".join(contexts))
-            return {
-                "verdicts": [
-                    {
-                        "claim": int(number),
-                        "reason": "as it says",
-                        "evidence": [],
-                        "label": "SUPPORTED"
-                        if all(words_of(each) in known for each in re.split(r"(?<=[.!?]) ", claim))
-                        else "NOT_ENOUGH_INFO",
-                    }
-                    for number, claim in claims
-                ]
-            }
+            verdicts = []
+            for number, claim in claims:
+                said = all(words_of(each) in known for each in re.split(r"(?<=[.!?]) ", claim))
+                label = "SUPPORTED" if said else "NOT_ENOUGH_INFO"
+                verdict = {"claim": int(number), "reason": "so", "evidence": [], "label": label}
+                verdicts.append(verdict)
+            return {"verdicts": verdicts}
         return found_answer(query, contexts)
 
     def draft(self, number: int) -> dict[str, object]:

@@ -1,23 +1,11 @@
-import json
-from pathlib import Path
-
 import pytest
-from tests.testsets.test_documents import corpus_of
 
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.base import ScriptedJudge
+from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.reports.questions import write_check
 from ragstone.testsets import check_questions
-from ragstone.testsets.check import (
-    CHECKS,
-    Finding,
-    RowCheck,
-    SetCheck,
-    check_samples,
-    type_of,
-)
-from ragstone.testsets.documents import Chunk, Corpus, Document, Span
+from ragstone.testsets.check import CHECKS, SetCheck, check_samples, type_of
+from ragstone.testsets.documents import Chunk, Corpus, Document
 from ragstone.types.claim import Claim, Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
@@ -53,59 +41,52 @@ def kinds(check) -> list[list[tuple[str, str]]]:
     return [[(f.check, f.severity) for f in row.findings] for row in check.rows]
 
 
-GOOD = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "charge")
-MULTI = row(
-    "What does a new battery cost, and how many megapixels has the Tarn 4?",
-    "A service point replaces the battery for 59 euros. "
-    "The main camera of the Tarn 4 has 50 megapixels.",
-    "battery",
-    "camera",
-    type="multi-hop",
-)
+WATTS = "The Tarn 4 charges at up to 45 W."
+GOOD = row("How many watts does the Tarn 4 take?", WATTS, "charge")
+BOTH = "A service point replaces the battery for 59 euros. The main camera has 50 megapixels."
+COST = "What does a new battery cost, and how many megapixels has the Tarn 4?"
+MULTI = row(COST, BOTH, "battery", "camera", type="multi-hop")
 
 
 def test_good_rows_have_no_findings_and_show_their_support() -> None:
-    check = found_in(
-        GOOD, MULTI, row("Which colours are sold?", "Not stated.", type="Unanswerable")
-    )
+    none = row("Which colours are sold?", "Not stated.", type="Unanswerable")
+    check = found_in(GOOD, MULTI, none)
+    assert check.judge == OfflineJudge().name
     assert kinds(check) == [[], [], []]
     assert [each.status for each in check.rows] == ["valid"] * 3
-    assert [span.text(CORPUS) for span in check.rows[0].support] == [
-        "The Tarn 4 charges at up to 45 W with the Orvane charger."
-    ]
+    (span,) = check.rows[0].support
+    assert span.text(CORPUS) == "The Tarn 4 charges at up to 45 W with the Orvane charger."
     assert {span.document for span in check.rows[1].support} == {"battery", "camera"}
 
 
+def test_words_alone_refute_nothing() -> None:
+    no = row("Has the phone a slot for memory cards?", "No.", "sim")
+    check = found_in(no, Sample(id="1", query="Zanzibar elephants?"))
+    for found, each in zip(kinds(check), check.rows, strict=True):
+        assert ("unsupported", "warning") in found
+        assert each.status == "valid"
+
+
 def test_each_error_is_found_offline_with_its_evidence() -> None:
+    watts, sims = "How many watts does the Tarn 4 take?", "The tray holds two nano SIM cards."
+    pixels = "The main camera of the Tarn 4 has 50 megapixels."
+    cold, water = "How long is the Tarn 4 resistant to cold salty water?", "Is the Tarn 4 water"
     for sample, wanted in (
-        (row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 65 W.", "charge"),
-         ("unsupported", "error")),
-        (row("What sleeps there?", "Penguins sleep on the frozen lake near a harbour.", "battery"),
-         ("unsupported", "error")),
-        (row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "water"),
-         ("wrong_id", "error")),
-        (row("How long is the Tarn 4 resistant to cold salty water?", None),
-         ("answerable", "warning")),
-        (row("Is the Tarn 4 water resistant to 1.5 metres?", None), ("answerable", "error")),
-        (row("How many megapixels has the camera of the Tarn 4?",
-             "The main camera of the Tarn 4 has 50 megapixels.", "camera", "sim", type="multi_hop"),
-         ("one_chunk", "error")),
-        (row("What does the document say about the SIM tray?",
-             "The tray holds two nano SIM cards.", "sim"), ("vague", "error")),
-        (row("How long does it take?", "It takes 58 minutes.", "charge"), ("vague", "warning")),
-        (row("What happens when the glued in battery is 59 euros?", "59 euros", "battery"),
-         ("answer_in_query", "error")),
-        (row("The phone has no slot for memory cards, has it?",
-             "The phone has no slot for memory cards.", "sim"), ("leak", "warning")),
-        (row("How many SIM cards fit?", "The tray holds two nano SIM cards.", "sim", "gone"),
-         ("unknown_id", "error")),
-    ):  # fmt: skip
+        (row(watts, "The Tarn 4 charges at up to 65 W.", "charge"), "unsupported error"),
+        (row("What sleeps there?", "Penguins sleep on the lake.", "battery"), "unsupported error"),
+        (row(watts, WATTS, "water"), "wrong_id error"),
+        (row(cold, None), "answerable warning"),
+        (row(f"{water} resistant to 1.5 metres?", None), "answerable error"),
+        (row("How many megapixels?", pixels, "camera", "sim", type="multi_hop"), "one_chunk error"),
+        (row("What does the document say about the SIM tray?", sims, "sim"), "vague error"),
+        (row("How long does it take?", "It takes 58 minutes.", "charge"), "vague warning"),
+        (row("What happens at 59 euros?", "59 euros", "battery"), "answer_in_query error"),
+        (row("The tray holds two nano SIM cards, has it?", sims, "sim"), "leak warning"),
+        (row("How many SIM cards fit?", sims, "sim", "gone"), "unknown_id error"),
+    ):
         check = found_in(GOOD, sample)
-        assert wanted in kinds(check)[1], (sample.query, kinds(check)[1])
+        assert tuple(wanted.split()) in kinds(check)[1], (sample.query, kinds(check)[1])
         assert kinds(check)[0] == []
-
-
-WATTS = "The Tarn 4 charges at up to 45 W."
 
 
 def test_a_reference_that_does_not_answer_its_query_is_found_offline() -> None:
@@ -122,18 +103,12 @@ def test_a_reference_that_does_not_answer_its_query_is_found_offline() -> None:
 
 
 async def test_a_model_is_asked_whether_the_reference_answers_the_query() -> None:
-    def find(question):
-        return FoundAnswer(found=question.contexts != (WATTS,))
-
-    def support(question):
-        return [Verdict(label=Label.SUPPORTED)] * len(question.claims)
-
     judge = ScriptedJudge(
         {
-            "extract_claims": lambda question: [Claim(text=question.response)],
-            "verify_claims": support,
-            "grade_contexts": lambda question: [Grade(relevant=True)] * len(question.contexts),
-            "find_answer": find,
+            "extract_claims": lambda q: [Claim(text=q.response)],
+            "verify_claims": lambda q: [Verdict(label=Label.SUPPORTED)] * len(q.claims),
+            "grade_contexts": lambda q: [Grade(relevant=True)] * len(q.contexts),
+            "find_answer": lambda q: FoundAnswer(found=q.contexts != (WATTS,)),
         }
     )
     rows = row("How many watts does it take?", WATTS, "charge"), row("How many?", "45 W", "charge")
@@ -142,30 +117,16 @@ async def test_a_model_is_asked_whether_the_reference_answers_the_query() -> Non
     assert off_topic == [[("off_topic", "error")], []]
 
 
-def test_words_alone_do_not_refute_a_yes_or_no() -> None:
-    check = found_in(row("Has the phone a slot for memory cards?", "No.", "sim"))
-    assert ("unsupported", "warning") in kinds(check)[0]
-    assert check.rows[0].status == "valid"
-
-
 def test_relevant_ids_are_corrected() -> None:
-    moved = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "sim")
+    moved = row("How many watts does the Tarn 4 take?", WATTS, "sim")
     extra = row("How many SIM cards fit?", "The tray holds two nano SIM cards.", "sim", "gone")
-    none = row("What does it cost to replace a battery?",
-               "A service point replaces the battery for 59 euros.", "?")  # fmt: skip
+    answer = "A service point replaces the battery for 59 euros."
+    none = row("What does it cost to replace a battery?", answer, "?")
     check = found_in(moved, extra, none)
     assert [each.status for each in check.rows] == ["corrected", "corrected", "valid"]
     found = [each.corrected.relevance for each in check.rows]
     assert found == [{"charge": 1.0}, {"sim": 1.0}, {"battery": 1.0}]
     assert check.rows[0].sample.relevance == {"sim": 1.0}
-
-
-def test_a_relevant_id_may_be_a_document() -> None:
-    texts = ["The Tarn 4 charges at up to 45 W.", "The battery is glued in."]
-    chunks = (Chunk("a#1", "a", 0, 33, "", texts[0]), Chunk("a#2", "a", 35, 59, "", texts[1]))
-    corpus = Corpus({"a": Document("a", "\n\n".join(texts), "")}, chunks)
-    sample = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "a")
-    assert kinds(found_in(sample, corpus=corpus)) == [[]]
 
 
 def test_relevant_ids_that_were_not_checked_are_not_replaced() -> None:
@@ -185,6 +146,8 @@ def test_corrected_ids_are_names_of_documents_if_the_others_are() -> None:
         {name: Document(name, text, "") for name, text in texts.items()},
         tuple(Chunk(f"{n}#1", n, 0, len(text), "", text) for n, text in texts.items()),
     )
+    right = GOOD.model_copy(update={"relevance": {"a.md": 1.0}})
+    assert kinds(found_in(right, corpus=corpus)) == [[]], "a relevant id may be a document"
     for ids, wanted in (("b.md", "a.md"), ("b.md#1", "a.md#1"), ("gone", "a.md")):
         rows = [GOOD.model_copy(update={"id": "1", "relevance": {ids: 1.0}})]
         if ids == "gone":
@@ -195,66 +158,64 @@ def test_corrected_ids_are_names_of_documents_if_the_others_are() -> None:
 
 
 def test_repeated_queries_are_found_but_not_variants() -> None:
-    def named(name: str, query: str, **tags: str) -> Sample:
-        return Sample(id=name, query=query, tags=tags)
-
-    check = found_in(
-        named("1", "How fast does the Tarn 4 charge?"),
-        named("2", "how fast does the tarn 4 chagre"),
-        named("3", "Please tell me how fast the Tarn 4 charges."),
-        named("4", "How fast does the Tarn 5 charge?"),
-        named("5", "When does the Tarn 4 charge?"),
-        named("6", "How fast does the Tarn 4 charge?", variant_of="1"),
-        named("7", "How fast does the TARN 4  charge ?"),
-        named("8", "Is the charger lighter than the battery?"),
-        named("9", "Is the battery lighter than the charger?"),
+    queries = (
+        "How fast does the Tarn 4 charge?",
+        "how fast does the tarn 4 chagre",
+        "Please tell me how fast the Tarn 4 charges.",
+        "How fast does the Tarn 5 charge?",
+        "When does the Tarn 4 charge?",
+        "How fast does the TARN 4  charge ?",
+        "Is the charger lighter than the battery?",
+        "Is the battery lighter than the charger?",
     )
+    rows = [Sample(id=str(n), query=query) for n, query in enumerate(queries, 1)]
+    variant = Sample(id="9", query=queries[0], tags={"variant_of": "1"})
+    check = found_in(*rows, variant)
     repeated = {f.row: f.severity for f in check.findings if f.check == "duplicate"}
-    assert repeated == {"2": "warning", "3": "warning", "7": "error", "9": "warning"}
+    assert repeated == {"2": "warning", "3": "warning", "6": "error", "8": "warning"}
 
 
 def test_the_type_of_a_row() -> None:
-    for sample, wanted in (
-        (row("q?", "r", "a"), "single"),
-        (row("q?", "r", "a", synthesizer_name="multi_hop_specific_query_synthesizer"), "multi"),
-        (row("q?", "r", "a", type="compare"), "multi"),
-        (row("q?", "r", question_type="Out of scope"), "unanswerable"),
-        (row("q?", None), "unanswerable"),
-        (row("q?", "I don't know.", "?"), "unanswerable"),
-        (row("q?", "r", "?"), "single"),
-        (row("q?", "r", "a", type="multi"), "multi"),
-        (row("q?", "r", "a", synthesizer_name="MultiHopAbstractQuerySynthesizer"), "multi"),
-        (row("q?", "r", type="single-hop"), "single"),
-        (row("q?", "r", type="hard"), "unanswerable"),
-        (row("q?", "r", "a", type="multiple_choice", query_type="multilingual"), "single"),
-        (row("q?", "r", "a", type="multi-turn"), "single"),
-    ):
-        assert type_of(sample) == wanted
+    unknown = ("I don't know.", "I do not know that.")
+    multi = "multi_hop_specific_query_synthesizer", "MultiHopAbstractQuerySynthesizer"
+    types: dict[str, list[Sample]] = {
+        "single": [row("q?", "r", "a"), row("q?", "r", "?"), row("q?", "r", type="single-hop")],
+        "multi": [row("q?", "r", "a", synthesizer_name=name) for name in multi],
+        "unanswerable": [row("q?", None), row("q?", unknown[0], "?"), row("q?", "r", type="hard")],
+    }
+    types["single"] += [row("q?", "r", "a", type="multiple_choice", query_type="multilingual")]
+    types["single"] += [row("q?", "r", "a", type="multi-turn")]
+    types["single"] += [Sample(id="1", query="q", reference=(*unknown, "5"))]
+    types["multi"] += [row("q?", "r", "a", type="compare")]
+    types["unanswerable"] += [row("q?", "r", question_type="Out of scope")]
+    types["unanswerable"] += [Sample(id="1", query="q", reference=unknown)]
+    for wanted, samples in types.items():
+        assert {type_of(sample) for sample in samples} == {wanted}
+
+
+async def checked(judge: Judge, *rows: Sample, corpus: Corpus = CORPUS) -> SetCheck:
+    return await check_samples(rows, corpus, judge, name="x", concurrency=1)
 
 
 async def test_a_judge_that_fails_is_a_finding_and_never_a_pass() -> None:
-    judge = ScriptedJudge(
-        dict.fromkeys(
-            ("extract_claims", "verify_claims", "grade_contexts", "find_answer"),
-            Failure(Cause.TIMEOUT, "no reply for 60 s"),
-        )
-    )
-    rows = [GOOD, row("Which colours are sold?", None)]
-    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=2)
+    late = Failure(Cause.TIMEOUT, "no reply for 60 s")
+    asked = ("extract_claims", "verify_claims", "grade_contexts", "find_answer")
+    check = await checked(ScriptedJudge(dict.fromkeys(asked, late)), GOOD, row("Colours?", None))
     assert kinds(check) == [[("not_checked", "error")]] * 2
-    assert (
-        check.rows[0].findings[0].message
-        == "not checked: extract_claims: timeout: no reply for 60 s"
-    )
+    message = check.rows[0].findings[0].message
+    assert message == "not checked: extract_claims: timeout: no reply for 60 s"
     assert [each.status for each in check.rows] == ["unchecked"] * 2
+    split = ScriptedJudge({"find_answer": FoundAnswer(found=False, split=True)})
+    check = await checked(split, row("Is the Tarn 4 blue?", None))
+    assert kinds(check) == [[("not_checked", "error")]]
 
 
 async def test_a_judge_that_is_down_is_not_asked_about_every_row() -> None:
     judge = ScriptedJudge({"extract_claims": Failure(Cause.UNREACHABLE, "connection refused")})
-    rows = [GOOD.model_copy(update={"id": str(n), "query": f"{GOOD.query} {n}"}) for n in range(60)]
-    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=2)
+    rows = [GOOD.model_copy(update={"id": str(n), "query": f"{GOOD.query} {n}"}) for n in range(30)]
+    check = await checked(judge, *rows)
     assert len(judge.asked) < 25
-    assert [each[-1] for each in kinds(check)] == [("not_checked", "error")] * 60
+    assert [each[-1] for each in kinds(check)] == [("not_checked", "error")] * 30
     assert "consecutive rows failed (unreachable)" in check.findings[-1].message
 
 
@@ -264,32 +225,19 @@ async def test_a_judge_decides_what_words_cannot() -> None:
         quote = Evidence(context=0, start=0, end=4, quote=text[:4], verified=True)
         return [Verdict(label=Label.SUPPORTED, evidence=(quote,))] * len(question.claims)
 
-    judge = ScriptedJudge(
-        {
-            "extract_claims": [Claim(text="It may be swapped.")],
-            "verify_claims": verify,
-            "grade_contexts": lambda q: [Grade(relevant="glued" in each) for each in q.contexts],
-            "find_answer": FoundAnswer(found=False),
-        }
-    )
-    sample = row("May I swap the battery of the Tarn 4?", "You may not.", "battery", "sim")
-    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
+    replies: dict[str, object] = {
+        "extract_claims": [Claim(text="It may be swapped.")],
+        "verify_claims": verify,
+        "grade_contexts": lambda q: [Grade(relevant="glued" in each) for each in q.contexts],
+        "find_answer": FoundAnswer(found=False),
+    }
+    query = "May I swap the battery of the Tarn 4?"
+    check = await checked(ScriptedJudge(replies), row(query, "No.", "battery", "sim"))
     assert kinds(check) == [[("wrong_id", "error")]]
     assert check.rows[0].corrected.relevance == {"battery": 1.0}
     assert check.judge == "scripted"
-
-
-async def test_a_row_with_more_relevant_ids_is_counted_as_corrected() -> None:
-    judge = ScriptedJudge(
-        {
-            "extract_claims": [Claim(text="It may be swapped.")],
-            "verify_claims": [Verdict(label=Label.SUPPORTED)],
-            "grade_contexts": lambda q: [Grade(relevant=True) for _ in q.contexts],
-            "find_answer": FoundAnswer(found=False),
-        }
-    )
-    sample = row("May I swap the battery of the Tarn 4?", "You may not.", "battery")
-    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
+    replies["grade_contexts"] = lambda q: [Grade(relevant=True) for _ in q.contexts]
+    check = await checked(ScriptedJudge(replies), row(query, "No.", "battery"))
     assert kinds(check) == [[("other_chunk", "warning")]]
     assert check.rows[0].status == "corrected"
     assert check.rows[0].corrected.relevance == dict.fromkeys(TEXTS, 1.0)
@@ -300,30 +248,11 @@ async def test_invented_quotes_show_no_chunk() -> None:
     answer = FoundAnswer(found=True, answer="blue", evidence=(invented,))
     judge = ScriptedJudge({"find_answer": answer, "grade_contexts": []})
     rows = [row("Is the Tarn 4 blue?", None, "?"), row("Is the Tarn 4 blue now?", None)]
-    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=1)
+    check = await checked(judge, *rows)
     assert kinds(check) == [[("not_checked", "error")], [("answerable", "error")]]
     assert "quotes are in no chunk" in check.findings[0].message
     assert "in the documents: 'blue'" in check.findings[1].message
     assert check.rows[0].relevance is None
-
-
-async def test_judges_that_are_split_prove_nothing() -> None:
-    judge = ScriptedJudge({"find_answer": FoundAnswer(found=False, split=True)})
-    check = await check_samples(
-        [row("Is the Tarn 4 blue?", None)], CORPUS, judge, name="x", concurrency=1
-    )
-    assert kinds(check) == [[("not_checked", "error")]]
-
-
-def test_findings_with_equal_messages_show_their_own_evidence(tmp_path: Path) -> None:
-    findings = tuple(
-        Finding("1", "unsupported", "error", "the same", (Span(name, 0, 9),))
-        for name in ("charge", "sim")
-    )
-    found = SetCheck("q", CORPUS, "offline", "", (RowCheck(GOOD, "single", findings),))
-    write_check(found, tmp_path / "c.html")
-    page = (tmp_path / "c.html").read_text()
-    assert [page.count(f"Evidence in {name}") for name in ("charge", "sim")] == [1, 1]
 
 
 async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> None:
@@ -331,27 +260,13 @@ async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> N
     chunk = Chunk("a#1", "a", 0, len(text), "Tarn 4 > Battery", text)
     corpus = Corpus({"a": Document("a", text, "")}, (chunk,))
     sample = row("What does the battery cost?", "It costs 59 euros.", "a#1")
-    check = await check_samples([sample], corpus, OfflineJudge(), name="x", concurrency=1)
+    check = await checked(OfflineJudge(), sample, corpus=corpus)
     assert [span.text(corpus) for span in check.rows[0].support] == ["It costs 59 euros."]
-
-
-def test_a_row_that_shares_no_word_with_the_documents_is_a_warning() -> None:
-    check = found_in(Sample(id="1", query="Zanzibar elephants?"))
-    assert ("unsupported", "warning") in kinds(check)[0]
-    assert check.rows[0].status == "valid"
-
-
-async def test_a_judge_that_only_verifies_does_not_refine_relevant_ids() -> None:
-    judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.SUPPORTED)] * 2})
-    sample = MULTI.model_copy(update={"relevance": {"battery": 1.0, "sim": 1.0}, "tags": {}})
-    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
-    assert kinds(check) == [[("wrong_id", "warning")]]
-    assert check.rows[0].relevance is None
 
 
 async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:
     judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.CONTRADICTED, reason="no")]})
-    check = await check_samples([GOOD], CORPUS, judge, name="x", concurrency=1)
+    check = await checked(judge, GOOD)
     assert kinds(check) == [[("unsupported", "error")]]
     assert "find_answer by offline" in check.description
     assert "scripted does not answer extract_claims" in check.notes[-1]
@@ -368,31 +283,10 @@ def test_what_concerns_the_whole_set_is_noted_once() -> None:
         check_questions([GOOD], CORPUS, judge="nonsense:")
 
 
-def test_chunks_without_words_and_hostile_texts_are_harmless() -> None:
-    corpus = corpus_of("---", "\u202e<script>\ud800", "a\n" * 500, "")
-    rows = [
-        row("\u202e?", "\ud800", "c0"), row("---", "---", "c1"), row("<script>", None),
-        row("a " * 5000, "a " * 5000, "c2", type="multi"),
-    ]  # fmt: skip
-    check = found_in(*rows, corpus=corpus)
-    assert len(check.rows) == 4
-    json.dumps([f.message for f in check.findings])
-
-
-def test_the_offline_judge_is_the_default() -> None:
-    assert found_in(GOOD).judge == OfflineJudge().name
-
-
-@pytest.mark.parametrize("ids", [("charge",), ("?",)])
-def test_one_accepted_answer_that_the_documents_support_is_enough(ids: tuple[str, ...]) -> None:
-    answers = ("It glows in the dark.", "The Tarn 4 charges at up to 45 W.")
-    several = row(GOOD.query, None, *ids).model_copy(update={"reference": answers})
-    assert kinds(found_in(several)) == [[]]
-    neither = several.model_copy(update={"reference": (answers[0], "It is sold in 9 colors.")})
-    assert ("unsupported", "error") in kinds(found_in(neither))[0]
-
-
-def test_it_is_unanswerable_if_all_accepted_answers_abstain() -> None:
-    sample = Sample(id="1", query="q", reference=("I don't know.", "I do not know that."))
-    assert type_of(sample) == "unanswerable"
-    assert type_of(sample.model_copy(update={"reference": ("I don't know.", "5")})) == "single"
+def test_one_accepted_answer_that_the_documents_support_is_enough() -> None:
+    dark = "It glows in the dark."
+    for ids in (("charge",), ("?",)):
+        several = row(GOOD.query, None, *ids).model_copy(update={"reference": (dark, WATTS)})
+        assert kinds(found_in(several)) == [[]]
+        neither = several.model_copy(update={"reference": (dark, "It is sold in 9 colors.")})
+        assert ("unsupported", "error") in kinds(found_in(neither))[0]

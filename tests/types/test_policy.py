@@ -11,7 +11,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan
-from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyOutcome, get_policy, preset
+from ragstone.types.policy import POLICIES, PRESETS, PolicyOutcome, get_policy, preset
 from ragstone.types.reply import Failure, PartialVerdict
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -25,108 +25,59 @@ YES, PART, NO, IDK = (
 )
 
 
-@each_case("name", POLICIES)
-def test_every_policy_is_known_by_its_name_and_weighs_every_label(name: str) -> None:
-    policy = get_policy(name)
-    assert policy.name == name
-    assert set(policy.weights) == set(Label)
-
-
-@each_case(
-    ("labels", "number"),
-    [
-        ([YES], 1.0),
-        ([PART], 0.0),
-        ([NO], 0.0),
-        ([IDK], 0.0),
-        ([YES, YES, YES, NO], 0.75),
-        ([YES, PART, NO, IDK], 0.25),
-        ([YES, YES, IDK], 2 / 3),
-    ],
-)
-def test_strict_counts_what_is_supported(labels: list[Label], number: float) -> None:
-    assert STRICT.number(labels) == number
-
-
-def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(UnknownNameError, match="no policy named 'strickt'; did you mean 'strict'"):
         get_policy("strickt")
-
-
-def test_weights_cannot_be_changed() -> None:
-    with pytest.raises(TypeError):
-        STRICT.weights[PART] = 1.0  # type: ignore[index]
-
-
-def test_an_unknown_preset_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(
-        UnknownNameError, match="no preset named 'deepevil'; did you mean 'deepeval'"
-    ):
+    with pytest.raises(UnknownNameError, match="no preset named 'deepevil'; did you mean 'deepev"):
         preset("deepevil")
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each_case("name", PRESETS)
 def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -> None:
     settings = preset(name)
     assert settings["policy"] == name
     plan = Plan.of(settings)
     assert {key: getattr(plan, key) for key in settings} == settings
     assert all(plan.parameters[key] == value for key, value in settings.items())
-    with pytest.raises(TypeError):
-        settings["policy"] = "strict"  # type: ignore[index]
 
 
 @each_case("name", POLICIES)
 def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
     policy = get_policy(name)
+    assert (policy.name, set(policy.weights)) == (name, set(Label))
     rulings = [value for value in vars(policy).values() if isinstance(value, PolicyOutcome)]
-    for ruling in [
-        *rulings,
-        *([policy.on_count_mismatch.if_no_verdicts] if policy.on_count_mismatch else []),
-    ]:
+    if policy.on_count_mismatch:
+        rulings.append(policy.on_count_mismatch.if_no_verdicts)
+    for ruling in rulings:
         assert (ruling.value is not None) == (ruling.state is State.SCORED)
         if ruling.value is not None:
             assert policy.low <= ruling.value <= 1
     assert policy.threshold is None or policy.low <= policy.threshold <= 1
 
 
-@pytest.mark.parametrize(
-    ("ruling", "told"),
-    [
-        (PolicyOutcome(State.UNDEFINED), "undefined"),
-        (PolicyOutcome(State.SCORED, 0.5), "0.5"),
-        (PolicyOutcome(State.SCORED, 0.0, flagged=True), "0.0, flagged"),
-    ],
-)
-def test_a_ruling_is_told_in_a_word(ruling: PolicyOutcome, told: str) -> None:
-    assert str(ruling) == told
-
-
-# DESIGN's table of policies: one ledger a situation, one test a cell.
-
-
-YES_OF_POLICY_TABLE, PART_OF_POLICY_TABLE, NO_OF_POLICY_TABLE, IDK_OF_POLICY_TABLE = (
-    Verdict(label=label)
-    for label in (
-        Label.SUPPORTED,
-        Label.PARTIALLY_SUPPORTED,
-        Label.CONTRADICTED,
-        Label.NOT_ENOUGH_INFO,
-    )
-)
 CLAIMS = tuple(Claim(text=f"Claim {number}.") for number in range(1, 5))
 FOUR = "Claim 1. Claim 2. Claim 3. Claim 4."
 CONTEXTS = (Context(text="What is known."),)
-
-UNDEFINED = (State.UNDEFINED, None, False)
-ALL = tuple(POLICIES)
+LETTERS = {"y": YES, "p": PART, "n": NO, "i": IDK}
 
 
-def returned(*verdicts: Verdict | None) -> tuple[PartialVerdict, ...]:
-    return tuple(
-        PartialVerdict(n, verdict.label if verdict else "perhaps", verdict)
-        for n, verdict in enumerate(verdicts, 1)
+def verdicts(letters: str) -> tuple[Verdict, ...]:
+    return tuple(Verdict(label=LETTERS[letter]) for letter in letters)
+
+
+def broken(cause: Cause, letters: str = "") -> dict[str, object]:
+    """Return the replies of a judge whose verdicts failed; the labels it gave, "?" unreadable."""
+    returned = tuple(
+        PartialVerdict(n, "perhaps", None)
+        if letter == "?"
+        else PartialVerdict(n, LETTERS[letter], Verdict(label=LETTERS[letter]))
+        for n, letter in enumerate(letters, 1)
     )
+    return {"extract_claims": CLAIMS, "verify_claims": Failure(cause, "it failed", returned)}
+
+
+def judged(letters: str) -> dict[str, object]:
+    return {"extract_claims": CLAIMS, "verify_claims": verdicts(letters)}
 
 
 def failed(cause: Cause) -> tuple[State, Cause, bool]:
@@ -137,9 +88,8 @@ def scored(value: float, *, flagged: bool = False) -> tuple[State, float, bool]:
     return (State.SCORED, value, flagged)
 
 
-def broken(cause: Cause, *verdicts: Verdict | None) -> dict[str, object]:
-    answer = Failure(cause, "what went wrong", returned(*verdicts))
-    return {"extract_claims": CLAIMS, "verify_claims": answer}
+def made(value: float) -> tuple[State, float, bool]:
+    return scored(value, flagged=True)
 
 
 def sample(**fields: object) -> Sample:
@@ -148,152 +98,76 @@ def sample(**fields: object) -> Sample:
 
 ANSWERED = sample(response=FOUR, contexts=CONTEXTS)
 ORDER = ("strict", "weighted", "ragas", "deepeval", "ragaliq", "promptfoo-plan", "promptfoo")
-HALF = scored(0.5, flagged=True)
-ZERO = scored(0.0, flagged=True)
-F = failed
+HALF, ZERO = made(0.5), made(0.0)
+U = (State.UNDEFINED, None, False)
+S0, S1 = scored(0.0), scored(1.0)
+COUNT, LOST, REFUSED = map(failed, (Cause.COUNT_MISMATCH, Cause.MALFORMED, Cause.REFUSAL))
+DOWN = (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.TRUNCATED, Cause.BUDGET)
 
 TABLE: dict[str, tuple[Sample, dict[str, object], tuple[object, ...]]] = {
-    "response missing": (sample(contexts=CONTEXTS), {}, (UNDEFINED,) * 7),
-    "contexts missing": (sample(response=FOUR), {}, (UNDEFINED,) * 7),
-    "response empty": (
-        sample(response="", contexts=CONTEXTS),
-        {},
-        (UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, scored(1.0), scored(0.0), UNDEFINED),
-    ),
+    "response missing": (sample(contexts=CONTEXTS), {}, (U,) * 7),
+    "contexts missing": (sample(response=FOUR), {}, (U,) * 7),
+    "response empty": (sample(response="", contexts=CONTEXTS), {}, (U, U, U, U, S1, S0, U)),
     "response is white space": (
         sample(response="  \n", contexts=CONTEXTS),
         {},
-        (*(UNDEFINED,) * 3, scored(1.0), scored(1.0), scored(0.0), scored(0.0)),
+        (U, U, U, S1, S1, S0, S0),
     ),
     "no claims": (
         sample(response="Sure!", contexts=CONTEXTS),
         {"extract_claims": ()},
-        (*(UNDEFINED,) * 3, scored(1.0), scored(1.0), scored(0.0), scored(0.0)),
+        (U, U, U, S1, S1, S0, S0),
     ),
-    "no claims in statements": (
-        ANSWERED,
-        {"extract_claims": ()},
-        (F(Cause.NO_CLAIMS),) * 7,
-    ),
+    "no claims in statements": (ANSWERED, {"extract_claims": ()}, (failed(Cause.NO_CLAIMS),) * 7),
     "contexts empty": (
         sample(response=FOUR, contexts=()),
         {"extract_claims": CLAIMS},
-        (*(scored(0.0),) * 3, UNDEFINED, scored(0.0), scored(0.0), UNDEFINED),
+        (S0, S0, S0, U, S0, S0, U),
     ),
-    "refused": (
-        ANSWERED,
-        broken(Cause.REFUSAL),
-        (*(F(Cause.REFUSAL),) * 5, ZERO, ZERO),
-    ),
+    "refused": (ANSWERED, broken(Cause.REFUSAL), (*(REFUSED,) * 5, ZERO, ZERO)),
     "refused when claims were asked for": (
         ANSWERED,
         {"extract_claims": Failure(Cause.REFUSAL, "I cannot")},
-        (*(F(Cause.REFUSAL),) * 5, ZERO, ZERO),
+        (*(REFUSED,) * 5, ZERO, ZERO),
     ),
     **{
-        str(cause): (ANSWERED, broken(cause), (*(F(cause),) * 5, HALF, ZERO))
-        for cause in (
-            Cause.UNREACHABLE,
-            Cause.TIMEOUT,
-            Cause.RATE_LIMITED,
-            Cause.TRUNCATED,
-            Cause.BUDGET,
-        )
+        str(cause): (ANSWERED, broken(cause), (*(failed(cause),) * 5, HALF, ZERO)) for cause in DOWN
     },
-    "nothing readable": (
-        ANSWERED,
-        broken(Cause.MALFORMED),
-        (*(F(Cause.MALFORMED),) * 5, HALF, ZERO),
-    ),
+    "nothing readable": (ANSWERED, broken(Cause.MALFORMED), (*(LOST,) * 5, HALF, ZERO)),
     "one verdict fewer": (
         ANSWERED,
-        broken(Cause.COUNT_MISMATCH, YES_OF_POLICY_TABLE, YES_OF_POLICY_TABLE, NO_OF_POLICY_TABLE),
-        (
-            F(Cause.COUNT_MISMATCH),
-            F(Cause.COUNT_MISMATCH),
-            scored(2 / 3, flagged=True),
-            scored(2 / 3, flagged=True),
-            F(Cause.COUNT_MISMATCH),
-            scored(2 / 3, flagged=True),
-            scored(1 - 2 / 4, flagged=True),
-        ),
+        broken(Cause.COUNT_MISMATCH, "yyn"),
+        (COUNT, COUNT, made(2 / 3), made(2 / 3), COUNT, made(2 / 3), made(1 - 2 / 4)),
     ),
     "one verdict more": (
         ANSWERED,
-        broken(
-            Cause.COUNT_MISMATCH,
-            YES_OF_POLICY_TABLE,
-            YES_OF_POLICY_TABLE,
-            NO_OF_POLICY_TABLE,
-            IDK_OF_POLICY_TABLE,
-            YES_OF_POLICY_TABLE,
-        ),
-        (
-            F(Cause.COUNT_MISMATCH),
-            F(Cause.COUNT_MISMATCH),
-            scored(3 / 5, flagged=True),
-            scored(4 / 5, flagged=True),
-            F(Cause.COUNT_MISMATCH),
-            scored(2 / 4, flagged=True),
-            scored(1 - 2 / 4, flagged=True),
-        ),
+        broken(Cause.COUNT_MISMATCH, "yyniy"),
+        (COUNT, COUNT, made(3 / 5), made(4 / 5), COUNT, made(2 / 4), made(1 - 2 / 4)),
     ),
     "no verdict at all": (
         ANSWERED,
         broken(Cause.COUNT_MISMATCH),
-        (
-            F(Cause.COUNT_MISMATCH),
-            F(Cause.COUNT_MISMATCH),
-            UNDEFINED,
-            F(Cause.COUNT_MISMATCH),
-            F(Cause.COUNT_MISMATCH),
-            HALF,
-            ZERO,
-        ),
+        (COUNT, COUNT, U, COUNT, COUNT, HALF, ZERO),
     ),
     "one label unreadable": (
         ANSWERED,
-        broken(Cause.MALFORMED, YES_OF_POLICY_TABLE, YES_OF_POLICY_TABLE, NO_OF_POLICY_TABLE, None),
-        (
-            F(Cause.MALFORMED),
-            F(Cause.MALFORMED),
-            F(Cause.MALFORMED),
-            scored(3 / 4, flagged=True),
-            F(Cause.MALFORMED),
-            scored(2 / 4, flagged=True),
-            scored(2 / 4, flagged=True),
-        ),
+        broken(Cause.MALFORMED, "yyn?"),
+        (LOST, LOST, LOST, made(3 / 4), LOST, made(2 / 4), made(2 / 4)),
     ),
     "every label": (
         ANSWERED,
-        {
-            "extract_claims": CLAIMS,
-            "verify_claims": (
-                YES_OF_POLICY_TABLE,
-                PART_OF_POLICY_TABLE,
-                NO_OF_POLICY_TABLE,
-                IDK_OF_POLICY_TABLE,
-            ),
-        },
+        judged("ypni"),
         (scored(0.25), scored(0.125), scored(0.25), scored(0.75), *(scored(0.25),) * 3),
     ),
-    "all supported": (
-        ANSWERED,
-        {"extract_claims": CLAIMS, "verify_claims": (YES_OF_POLICY_TABLE,) * 4},
-        (scored(1.0),) * 7,
-    ),
-    "all contradicted": (
-        ANSWERED,
-        {"extract_claims": CLAIMS, "verify_claims": (NO_OF_POLICY_TABLE,) * 4},
-        (scored(0.0), scored(-1.0), *(scored(0.0),) * 5),
-    ),
+    "all supported": (ANSWERED, judged("yyyy"), (S1,) * 7),
+    "all contradicted": (ANSWERED, judged("nnnn"), (S0, scored(-1.0), *(S0,) * 5)),
 }
 CELLS = [
-    pytest.param(situation, policy, cell, id=f"{situation}-{policy}")
+    (situation, policy, cell)
     for situation, (_, _, cells) in TABLE.items()
     for policy, cell in zip(ORDER, cells, strict=True)
 ]
-QUESTIONS = {"extract_claims": CLAIMS, "verify_claims": (YES_OF_POLICY_TABLE,) * 4}
+QUESTIONS = judged("yyyy")
 
 
 def told(score: Score) -> tuple[object, ...]:
@@ -358,22 +232,11 @@ async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_pla
             assert score.passed is False, (policy, score)
 
 
-@each_case(
-    ("policy", "mark"),
-    [
-        ("strict", None),
-        ("weighted", None),
-        ("ragas", None),
-        ("deepeval", 0.5),
-        ("ragaliq", 0.7),
-        ("promptfoo-plan", 0.5),
-        ("promptfoo", 0.0),
-    ],
-)
-async def test_each_policy_has_its_documents_mark(policy: str, mark: float | None) -> None:
-    score = score_of(await row_of("all supported", policy))
-    assert score.threshold == mark
-    assert score.passed is (None if mark is None else True)
+async def test_each_policy_has_its_documents_mark() -> None:
+    for policy, mark in zip(ORDER, (None, None, None, 0.5, 0.7, 0.5, 0.0), strict=True):
+        score = score_of(await row_of("all supported", policy))
+        assert score.threshold == mark, policy
+        assert score.passed is (None if mark is None else True)
 
 
 async def test_a_score_is_told_against_its_mark() -> None:

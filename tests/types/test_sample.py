@@ -27,22 +27,12 @@ def test_a_number_and_its_text_are_the_same_id(value: object, text: str) -> None
     assert document_id(value) == text
 
 
-@pytest.mark.parametrize("value", ["", "  ", "\n"])
-def test_a_blank_id_is_refused(value: str) -> None:
-    with pytest.raises(ValueError, match="blank"):
-        document_id(value)
-
-
 @each_case("value", [True, None, [1], {"id": 1}, b"5", math.nan, math.inf, -math.inf])
 def test_what_is_no_id_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="is not a document id"):
         document_id(value)
-
-
-def test_missing_is_not_empty() -> None:
-    missing, empty = sample(), sample(response="", contexts=(), ranking=(), relevance={})
-    assert missing.response is missing.contexts is missing.ranking is missing.relevance is None
-    assert (empty.response, empty.contexts, empty.ranking, empty.relevance) == ("", (), (), {})
+    with pytest.raises(ValueError, match="blank"):
+        document_id(" \n")
 
 
 def test_the_ranking_goes_before_the_contexts() -> None:
@@ -57,28 +47,17 @@ def test_the_ranking_goes_before_the_contexts() -> None:
 def test_an_id_is_there_once_however_it_is_written() -> None:
     with pytest.raises(ValidationError, match="two of these ids are the same"):
         sample(relevance={5: 1, "5": 0})
-
-
-def test_ids_are_read_alike_in_contexts_and_relevance() -> None:
     given = sample(contexts=[{"id": 5.0, "text": "a"}], relevance={5: 2})
-    assert given.ranked_ids == ("5",)
-    assert given.relevance == {"5": 2.0}
+    assert (given.ranked_ids, given.relevance) == (("5",), {"5": 2.0})
 
 
-@each_case("grade", [math.nan, math.inf, -math.inf, "high", None])
-def test_a_grade_is_a_finite_number(grade: object) -> None:
-    with pytest.raises(ValidationError):
-        sample(relevance={"1": grade})
-
-
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_a_retrievers_score_that_is_no_number_is_missing(score: float) -> None:
-    assert Context(id="1", score=score).score is None
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_tag_that_is_no_number_is_missing(value: float) -> None:
-    assert sample(tags={"n": value, "m": 1.5}).tags == {"n": None, "m": 1.5}
+@each_case("number", [math.nan, math.inf, -math.inf])
+def test_numbers_are_finite(number: float) -> None:
+    for grade in (number, "high", None):
+        with pytest.raises(ValidationError):
+            sample(relevance={"1": grade})
+    assert Context(id="1", score=number).score is None
+    assert sample(tags={"n": number, "m": 1.5}).tags == {"n": None, "m": 1.5}
 
 
 @each_case("value", ["easy", 3, 2.5, True, None])
@@ -86,24 +65,6 @@ def test_a_tag_keeps_its_value_and_type(value: object) -> None:
     kept = sample(tags={"t": value}).tags["t"]
     assert kept == value
     assert type(kept) is type(value)
-
-
-def test_a_sample_is_frozen_and_its_mappings_too() -> None:
-    grades = {"1": 1.0}
-    given = sample(relevance=grades, tags={"t": 1})
-    grades["2"] = 1.0
-    assert given.relevance == {"1": 1.0}
-    with pytest.raises(ValidationError, match="frozen"):
-        given.response = "x"  # type: ignore[misc]
-    for mapping in (given.relevance, given.tags, sample().tags):
-        with pytest.raises(TypeError):
-            mapping["3"] = 1  # type: ignore[index]
-
-
-@pytest.mark.parametrize("noun", [Sample, Context])
-def test_a_field_that_does_not_exist_is_refused(noun: type[Sample] | type[Context]) -> None:
-    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
-        noun.model_validate({"id": "1", "query": "q", "contents": "x"})
 
 
 def test_a_sample_is_json_and_back() -> None:
@@ -126,9 +87,7 @@ def test_a_reference_is_a_text_or_several_accepted_answers(given: Any, reference
     made = sample(reference=given)
     assert made.reference == reference
     assert Sample.model_validate(json.loads(json.dumps(made.model_dump(mode="json")))) == made
-
-
-def test_a_blank_accepted_answer_is_refused() -> None:
+    assert made.reference_cell == ('["a", "b"]' if isinstance(reference, tuple) else reference)
     with pytest.raises(ValidationError, match="the value is blank"):
         sample(reference=["a", " "])
 
@@ -139,10 +98,7 @@ def test_a_blank_accepted_answer_is_refused() -> None:
         # 2 * 1 / (2 + 3) against 2 * 1 / (2 + 1)
         ({"response": "In 1890.", "reference": ["the year 1890", "1890"]}, "1890"),
         ({"response": "Il dure 24 mois", "reference": ["12 mois", "24 mois"]}, "24 mois"),
-        (
-            {"response": "\u96fb\u6c60\u4e8c\u5341", "reference": ["\u4e09\u5341", "\u4e8c\u5341"]},
-            "\u4e8c\u5341",
-        ),
+        ({"response": "電池二十", "reference": ["三十", "二十"]}, "二十"),
         ({"response": "zzz", "reference": ["a", "b"]}, "a"),
         ({"response": " ", "contexts": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
         ({"ranking": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
@@ -152,12 +108,6 @@ def test_a_blank_accepted_answer_is_refused() -> None:
     ],
 )
 def test_the_closest_reference_shares_the_most_words(
-    fields: dict[str, Any], closest: str | None
+    fields: dict[str, Any], closest: object
 ) -> None:
     assert sample(**fields).closest_reference == closest
-
-
-def test_several_accepted_answers_in_one_cell_are_a_json_list() -> None:
-    assert sample(reference=["a", "\u00fc"]).reference_cell == '["a", "\u00fc"]'
-    assert sample(reference="a").reference_cell == "a"
-    assert sample().reference_cell is None

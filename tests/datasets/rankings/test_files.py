@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
@@ -17,18 +18,14 @@ from ragstone.datasets.rankings.source import Problems
 ids = st.text(max_size=12) | st.sampled_from(
     ['a", "b', "a", "doc-1", "é", "文書", '"]}', "}}", "\\"]
 )
+MANGLED = ["", '"', ", ", '", "', "}}", '"]}', "\n", "1", " ", "\\", "\t", '": 1, "']
 separators = st.sampled_from([(", ", ": "), (",", ":")])
-MANGLED = [b"", b'"', b", ", b'", "', b"}}", b'"]}', b"\n", b"1", b" ", b"\\", b"\t", b'": 1, "']
 
 
-def ranking_line(query: str, ranking: Sequence[str], separators: tuple[str, str]) -> str:
-    line = {"query_id": query, "ranking": ranking}
-    return json.dumps(line, ensure_ascii=False, separators=separators)
-
-
-def qrels_line(query: str, known: Mapping[str, int], separators: tuple[str, str]) -> str:
-    line = {"query_id": query, "relevance": known}
-    return json.dumps(line, ensure_ascii=False, separators=separators)
+def line(query: str, known: Sequence[str] | Mapping[str, int], separators: tuple[str, str]) -> str:
+    field = "relevance" if isinstance(known, Mapping) else "ranking"
+    made = {"query_id": query, field: known}
+    return json.dumps(made, ensure_ascii=False, separators=separators)
 
 
 def read(content: bytes, *, graded: bool) -> QueryLines | None:
@@ -57,94 +54,77 @@ def held(content: bytes, *, graded: bool) -> list[tuple[str, list[tuple[str, flo
     return found
 
 
-@given(st.lists(st.tuples(ids, st.lists(ids, max_size=4)), min_size=1, max_size=4), separators)
-def test_rankings_are_read_as_json_reads_them(
-    queries: list[tuple[str, list[str]]], separators: tuple[str, str]
-) -> None:
-    content = "\n".join(ranking_line(*each, separators) for each in queries).encode()
-    found = read(content, graded=False)
+def same_as_json(content: bytes, *, graded: bool) -> None:
+    found = read(content, graded=graded)
     if found is not None:
-        assert pairs(found) == held(content, graded=False)
+        assert pairs(found) == held(content, graded=graded)
 
 
-@given(
-    st.lists(
-        st.tuples(ids, st.dictionaries(ids, st.integers(-1, 11), max_size=4)),
-        min_size=1,
-        max_size=4,
-    ),
-    separators,
-)
-def test_grades_are_read_as_json_reads_them(
-    queries: list[tuple[str, dict[str, int]]], separators: tuple[str, str]
+rankings = st.lists(ids, max_size=4)
+grades = st.dictionaries(ids, st.integers(-1, 11), max_size=4)
+
+
+@pytest.mark.parametrize("known", [rankings, grades], ids=["rankings", "grades"])
+@given(data=st.data(), separators=separators)
+def test_lines_are_read_as_json_reads_them(
+    known: st.SearchStrategy[Any], data: st.DataObject, separators: tuple[str, str]
 ) -> None:
-    content = "\n".join(qrels_line(*each, separators) for each in queries).encode()
-    found = read(content, graded=True)
-    if found is not None:
-        assert pairs(found) == held(content, graded=True)
+    queries = data.draw(st.lists(st.tuples(ids, known), min_size=1, max_size=4))
+    content = "\n".join(line(*each, separators) for each in queries).encode()
+    same_as_json(content, graded=known is grades)
 
 
-@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("known", [["a", "b", "c"], {"a": 1, "b": 0, "c": 2}])
 @given(
     places=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 6)), min_size=1, max_size=3),
     put=st.sampled_from(MANGLED),
     separators=separators,
 )
 def test_what_is_not_json_is_never_read(
-    graded: bool, places: list[tuple[int, int]], put: bytes, separators: tuple[str, str]
+    known: list[str] | dict[str, int],
+    places: list[tuple[int, int]],
+    put: str,
+    separators: tuple[str, str],
 ) -> None:
     """Bytes put in, or cut out, at any place: what is read still, Python's JSON reads too."""
-    if graded:
-        lines = [qrels_line(q, {"a": 1, "b": 0, "c": 2}, separators) for q in ("q1", "q2")]
-    else:
-        lines = [ranking_line(q, ["a", "b", "c"], separators) for q in ("q1", "q2")]
-    content = "\n".join(lines).encode()
+    content = "\n".join(line(query, known, separators) for query in ("q1", "q2"))
     for place, cut in places:
         content = content[:place] + put + content[place + cut :]
-    found = read(content, graded=graded)
-    if found is not None:
-        assert pairs(found) == held(content, graded=graded)
+    same_as_json(content.encode(), graded=isinstance(known, dict))
 
 
 def test_lines_of_the_usual_shape_are_read() -> None:
     for separators in ((", ", ": "), (",", ":")):
-        content = ranking_line("q", ["a", "é"], separators).encode() + b"\n"
-        found = read(content * 2, graded=False)
-        assert found
-        assert pairs(found) == [("q", [("a", 0.0), ("é", 0.0)])] * 2
-        found = read(qrels_line("q", {"a": 3, "b": 0}, separators).encode(), graded=True)
-        assert found
-        assert pairs(found) == [("q", [("a", 3.0), ("b", 0.0)])]
-
-
-@each_case("ranking", ['["]', "[]", '["a" "b"]', '["a",, "b"]', '["a", "b", ]'])
-def test_lists_that_are_none_of_texts_are_left_to_json(ranking: str) -> None:
-    first = ranking_line("q", ["a"], (", ", ": "))
-    content = f'{first}\n{{"query_id": "r", "ranking": {ranking}}}\n'.encode()
-    assert read(content, graded=False) is None
+        for known in (["a", "é"], {"a": 3, "b": 0}):
+            content, graded = line("q", known, separators).encode() + b"\n", type(known) is dict
+            found = read(content * 2, graded=graded)
+            assert found
+            grades = known if isinstance(known, dict) else dict.fromkeys(known, 0)
+            assert pairs(found) == [("q", list(grades.items()))] * 2
 
 
 @each_case(
-    "line",
+    "text",
     [
-        '{"query_id": "q", "relevance": {"a": 1, "b}}\n{"query_id": "r", "relevance": {": 1}}',
-        '{"query_id": "q", "relevance": {}}',
-        '{"query_id": ", "relevance": {"a": 1}}',
-        '{"query_id": "q", "relevance": {"}}',
-        '{"query_id": "q", "relevance": {"a"; 1}}',
-        '{"query_id": "q", "relevance": {"a": 10}}',
-        '{"query_id": "q", "relevance": {"a": -1}}',
-        '{"query_id": "q", "relevance": {"a": 1.0}}',
-        '{"query_id": "q", "relevance": {"a": 1}, "more": {"b": 1}}',
-        '{"query_id": "q", "x": "y", "relevance": {"a": 1}}',
-        '{"query_id": 1, "relevance": {"a": 1}}',
-        '{"query_id": "q", "relevance": {"a\\u0020": 1}}',
-        '{"query_id": "q", "relevance": {"a\tb": 1}}',
-        '{"query_id": "q", "relevance": {"a": 1}}\r\n',
+        '"q", "relevance": {"a": 1, "b}}\n{"query_id": "r", "relevance": {": 1}}',
+        '"q", "relevance": {}}',
+        '", "relevance": {"a": 1}}',
+        '"q", "relevance": {"}}',
+        '"q", "relevance": {"a": -1}}',
+        '"q", "relevance": {"a": 1}, "more": {"b": 1}}',
+        '"q", "x": "y", "relevance": {"a": 1}}',
+        '1, "relevance": {"a": 1}}',
+        '"q", "relevance": {"a\\u0020": 1}}',
+        '"q", "relevance": {"a\tb": 1}}',
+        '"q", "relevance": {"a": 1}}\r\n',
     ],
 )
-def test_lines_of_another_shape_are_left_to_json(line: str) -> None:
-    assert read(line.encode(), graded=True) is None
+def test_lines_of_another_shape_are_left_to_json(text: str) -> None:
+    assert read(f'{{"query_id": {text}'.encode(), graded=True) is None
+    first = line("q", ["a"], (", ", ": "))
+    for ranking in ('["]', "[]", '["a" "b"]', '["a",, "b"]', '["a", "b", ]'):
+        content = f'{first}\n{{"query_id": "r", "ranking": {ranking}}}\n'.encode()
+        assert read(content, graded=False) is None
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.rankings.files import read_judgments
 
@@ -15,7 +15,7 @@ def fingerprint(folder: Path, text: str) -> str:
     return read_judgments(path, {}).fingerprint
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changed",
     [
         QRELS.replace("q2", "q3"),
@@ -27,13 +27,8 @@ def fingerprint(folder: Path, text: str) -> str:
     ],
 )
 def test_whatever_is_judged_otherwise_has_another_fingerprint(changed: str, tmp_path: Path) -> None:
-    assert fingerprint(tmp_path, changed) != fingerprint(tmp_path, QRELS)
-
-
-def test_how_a_line_is_written_is_not_a_judgment(tmp_path: Path) -> None:
-    wide = QRELS.replace(" ", "\t").replace("\n", "\r\n")
-    assert fingerprint(tmp_path, wide) == fingerprint(tmp_path, QRELS)
-
-
-def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
-    assert fingerprint(tmp_path, QRELS).startswith("ebf82049ac2e")
+    usual = fingerprint(tmp_path, QRELS)
+    assert usual.startswith("ebf82049ac2e")
+    assert fingerprint(tmp_path, changed) != usual
+    how_it_is_written = QRELS.replace(" ", "\t").replace("\n", "\r\n")
+    assert fingerprint(tmp_path, how_it_is_written) == usual

@@ -22,6 +22,10 @@ SCHEMA = {
 PROMPT = ModelPrompt("You read.", "What does it say?", SCHEMA, max_tokens=321)
 WRITTEN = '{"claims": ["It rains."]}'
 
+CUT = {"type": "text", "text": '{"claims": ["It r'}
+REFUSED = {"type": "refusal", "category": "cyber", "explanation": "I will not read this."}
+USED = Usage(calls=1, prompt_tokens=100, completion_tokens=9, cached_tokens=70)
+
 pytestmark = pytest.mark.usefixtures("quick")
 
 
@@ -49,20 +53,11 @@ def fault(kind: str, said: str) -> dict[str, object]:
 
 
 def anthropic(
-    url: str,
-    *,
-    model: str = "claude-haiku-4-5",
-    timeout: float = 10,
-    temperature: float | None = 0.0,
-    retries: int = 3,
+    url: str, *, model: str = "claude-haiku-4-5", timeout: float = 10, retries: int = 3
 ) -> AnthropicModel:
+    caller = RetryingCaller(Limits(retries=retries))
     return AnthropicModel(
-        ANTHROPIC,
-        model,
-        caller=RetryingCaller(Limits(retries=retries)),
-        timeout=timeout,
-        temperature=temperature,
-        base_url=url,
+        ANTHROPIC, model, caller=caller, timeout=timeout, temperature=0.0, base_url=url
     )
 
 
@@ -71,11 +66,20 @@ async def completed(model: AnthropicModel) -> Completion:
         return await model.complete(PROMPT)
 
 
-async def test_a_reply_comes_with_what_it_took(faulty, behave):
-    faulty.script(MESSAGES, behave.reply(message()))
-    assert await completed(anthropic(faulty.url)) == Completion(
-        WRITTEN, usage=Usage(calls=1, prompt_tokens=100, completion_tokens=9, cached_tokens=70)
-    )
+@each_case(
+    ("reply", "completion"),
+    [
+        (message(), Completion(WRITTEN, usage=USED)),
+        (message(CUT, stop="max_tokens"), Completion(CUT["text"], truncated=True, usage=USED)),
+        (
+            message({"type": "text", "text": ""}, stop="refusal", stop_details=REFUSED),
+            Completion("", refusal="I will not read this.", usage=USED),
+        ),
+    ],
+)
+async def test_a_reply_comes_with_what_it_took(faulty, behave, reply, completion):
+    faulty.script(MESSAGES, behave.reply(reply))
+    assert await completed(anthropic(faulty.url)) == completion
 
 
 async def test_the_request_says_schema_limit_temperature_and_the_prompt_as_written(faulty, behave):
@@ -114,63 +118,21 @@ async def test_a_model_without_json_output_or_temperature_is_asked_without(fault
     assert "it now gets a tool instead of a JSON schema and no temperature" in caplog.text
 
 
-async def test_retry_after_is_obeyed_and_the_tries_are_told(faulty, behave):
-    limited = fault("rate_limit_error", "slow down")
-    faulty.script(
-        MESSAGES,
-        behave.reply(limited, status=429, headers={"Retry-After": "1"}),
-        behave.reply(message()),
-    )
-    completion = await completed(anthropic(faulty.url))
-    first, second = faulty.calls
-    assert second.at - first.at >= 0.9
-    assert (completion.usage.calls, completion.usage.retries) == (2, 1)
-
-
-async def test_a_wait_that_is_too_long_is_not_waited_for(faulty, behave):
-    limited = fault("rate_limit_error", "slow down")
-    faulty.script(MESSAGES, behave.reply(limited, status=429, headers={"Retry-After": "3600"}))
-    with pytest.raises(CallError, match="the server asked to wait 3600 s") as caught:
-        await completed(anthropic(faulty.url))
-    assert caught.value.cause is Cause.RATE_LIMITED
-    assert len(faulty.calls) == 1
-
-
 @pytest.mark.parametrize(
-    ("status", "kind", "cause"),
+    ("status", "kind", "said", "cause", "tries"),
     [
-        (429, "rate_limit_error", Cause.RATE_LIMITED),
-        (500, "api_error", Cause.UNREACHABLE),
-        (529, "overloaded_error", Cause.UNREACHABLE),
+        (429, "rate_limit_error", "not now", Cause.RATE_LIMITED, 3),
+        (529, "overloaded_error", "not now", Cause.UNREACHABLE, 3),
+        (400, "invalid_request_error", "messages: too long", Cause.REJECTED, 1),
+        (402, "billing_error", "no credit", Cause.BUDGET, 1),
+        (400, "invalid_request_error", "Your credit balance is too low", Cause.BUDGET, 1),
     ],
 )
-async def test_only_our_retries_are_made(faulty, behave, status, kind, cause):
-    faulty.script(MESSAGES, behave.reply(fault(kind, "not now"), status=status))
-    with pytest.raises(
-        CallError, match=rf"returned {status}.*not now.*\(tried 3 times\)"
-    ) as caught:
+async def test_only_our_retries_are_made(faulty, behave, status, kind, said, cause, tries):
+    faulty.script(MESSAGES, behave.reply(fault(kind, said), status=status))
+    with pytest.raises(CallError, match=f"returned {status}.*{said}") as caught:
         await completed(anthropic(faulty.url, retries=2))
-    assert (caught.value.cause, caught.value.tries, len(faulty.calls)) == (cause, 3, 3)
-
-
-async def test_a_late_reply_is_a_timeout_that_is_tried_again(faulty, behave):
-    faulty.script(MESSAGES, behave.hang(), behave.reply(message()))
-    assert (await completed(anthropic(faulty.url, timeout=0.3))).usage.calls == 2
-    faulty.script(MESSAGES, behave.hang())
-    with pytest.raises(CallError, match=r"no reply within 0\.1 s; raise the timeout") as caught:
-        await completed(anthropic(faulty.url, timeout=0.1, retries=1))
-    assert (caught.value.cause, caught.value.tries) == (Cause.TIMEOUT, 2)
-
-
-async def test_a_closed_door_and_a_broken_reply_are_unreachable(faulty, behave):
-    faulty.script(MESSAGES, behave.drop())
-    with pytest.raises(CallError) as caught:
-        await completed(anthropic(faulty.url, retries=1))
-    assert (caught.value.cause, caught.value.tries) == (Cause.UNREACHABLE, 2)
-    await faulty.stop()
-    with pytest.raises(CallError) as caught:
-        await completed(anthropic(faulty.url, retries=0))
-    assert caught.value.cause is Cause.UNREACHABLE
+    assert (caught.value.cause, caught.value.tries, len(faulty.calls)) == (cause, tries, tries)
 
 
 @pytest.mark.parametrize(
@@ -197,52 +159,17 @@ async def test_a_bad_key_or_model_stops_the_run_but_not_once_it_answered(
     assert (caught.value.cause, caught.value.status) == (Cause.UNREACHABLE, status)
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "said", "cause"),
-    [
-        (400, "invalid_request_error", "messages: too long", Cause.REJECTED),
-        (402, "billing_error", "no credit", Cause.BUDGET),
-        (400, "invalid_request_error", "Your credit balance is too low", Cause.BUDGET),
-    ],
-)
-async def test_what_another_try_cannot_mend_is_not_tried(faulty, behave, status, kind, said, cause):
-    faulty.script(MESSAGES, behave.reply(fault(kind, said), status=status))
-    with pytest.raises(CallError, match=f"returned {status}.*{said}") as caught:
-        await completed(anthropic(faulty.url))
-    assert (caught.value.cause, caught.value.status, caught.value.tries) == (cause, status, 1)
-
-
 @each_case(
     "reply",
     [
-        [],
-        None,
-        message() | {"content": None},
-        message() | {"content": "text"},
-        message() | {"content": [[]]},
-        message({"type": "text", "text": None}),
-        message() | {"usage": None},
+        *([], None, message({"type": "text", "text": None}), message() | {"usage": None}),
+        *(message() | {"content": content} for content in (None, "text", [[]])),
         message() | {"stop_reason": ["end_turn"]},
     ],
 )
 async def test_a_reply_of_another_form_is_malformed(faulty, behave, reply):
     faulty.script(MESSAGES, behave.reply(reply))
-    with pytest.raises(
-        CallError, match="the reply is not a message of Anthropic's protocol"
-    ) as caught:
+    form = "the reply is not a message of Anthropic's protocol"
+    with pytest.raises(CallError, match=form) as caught:
         await completed(anthropic(faulty.url))
     assert (caught.value.cause, caught.value.tries) == (Cause.MALFORMED, 1)
-
-
-async def test_a_reply_at_the_token_limit_is_truncated(faulty, behave):
-    cut = {"type": "text", "text": '{"claims": ["It r'}
-    faulty.script(MESSAGES, behave.reply(message(cut, stop="max_tokens")))
-    completion = await completed(anthropic(faulty.url))
-    assert (completion.text, completion.truncated) == (cut["text"], True)
-
-
-async def test_a_refusal_is_told_in_the_providers_words(faulty, behave):
-    details = {"type": "refusal", "category": "cyber", "explanation": "I will not read this."}
-    reply = message({"type": "text", "text": ""}, stop="refusal", stop_details=details)
-    faulty.script(MESSAGES, behave.reply(reply))
-    assert (await completed(anthropic(faulty.url))).refusal == "I will not read this."

@@ -25,44 +25,12 @@ SHOWN = (*CONTEXTS, *CLAIMS)
 LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 ENTRIES = [{"claim": n, "label": label} for n, label in enumerate(LABELS, 1)]
 
-Read = Callable[[str], object]
+
+def reader(parse: Callable[..., object], *more: object) -> Callable[[str], object]:
+    return lambda text: parse(RawReply(text, SHOWN), *more)
 
 
-def verdicts(text: str) -> str:
-    """The first letters of the labels."""
-    return "".join(v.label[0] for v in parse_verdicts(RawReply(text, SHOWN), QUESTION))
-
-
-def grades(text: str) -> str:
-    reply = RawReply(text, SHOWN)
-    return "".join("NY"[grade.relevant] for grade in parse_grades(reply, CLAIMS))
-
-
-def claims(text: str) -> object:
-    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
-
-
-def truths(text: str) -> object:
-    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
-
-
-def queries(text: str) -> object:
-    return parse_queries(RawReply(text, SHOWN), 1).queries
-
-
-def rating(text: str) -> object:
-    return parse_rating(RawReply(text, SHOWN)).level
-
-
-def abstention(text: str) -> object:
-    return parse_abstention(RawReply(text, SHOWN))
-
-
-def explanation(text: str) -> object:
-    return parse_explanation(RawReply(text, SHOWN))
-
-
-def refuses(read: Read, text: str) -> bool:
+def refuses(read: Callable[[str], object], text: str) -> bool:
     try:
         read(text)
     except JudgeFailureError:
@@ -70,24 +38,26 @@ def refuses(read: Read, text: str) -> bool:
     return False
 
 
-READERS: tuple[tuple[Read, object, object], ...] = (
+verdicts = reader(parse_verdicts, QUESTION)
+
+
+READERS = (
     (verdicts, {"verdicts": ENTRIES}, {"verdicts": ENTRIES[::-1]}),
     (verdicts, {"verdicts": ENTRIES}, {"verdicts": [{**e, "label": LABELS[0]} for e in ENTRIES]}),
     (
-        grades,
+        reader(parse_grades, 3),
         {"grades": [{"number": n, "relevant": n != 2} for n in (1, 2, 3)]},
         {"grades": [{"number": n, "relevant": n == 2} for n in (1, 2, 3)]},
     ),
-    (claims, {"claims": list(CLAIMS)}, {"claims": ["It is red."]}),
-    (truths, {"truths": list(CLAIMS)}, {"truths": ["It is red."]}),
+    (reader(parse_claims, CONTEXTS[0]), {"claims": list(CLAIMS)}, {"claims": ["It is red."]}),
     (
-        queries,
+        reader(parse_queries, 1),
         {"commits": True, "queries": {"1": "Where?"}},
         {"commits": True, "queries": {"1": "Why?"}},
     ),
-    (rating, {"reason": "curt", "level": 2}, {"reason": "kind", "level": 4}),
-    (abstention, {"label": "ABSTAINS"}, {"label": "ANSWERS"}),
-    (explanation, {"explanation": "One claim differs."}, {"explanation": "All is well."}),
+    (reader(parse_rating), {"reason": "curt", "level": 2}, {"reason": "kind", "level": 4}),
+    (reader(parse_abstention), {"label": "ABSTAINS"}, {"label": "ANSWERS"}),
+    (reader(parse_explanation), {"explanation": "One differs."}, {"explanation": "All is well."}),
 )
 FRAMES = (  # how models frame an answer, {} is the answer and <> is a draft of another
     "{}",
@@ -146,25 +116,3 @@ def test_an_answer_in_a_frame_has_one_reading(frame: str) -> None:
 def test_json_that_what_is_around_it_may_change_is_never_read(frame: str) -> None:
     for read, answer, draft in READERS:
         assert refuses(read, _filled(frame, answer, draft)), read
-
-
-@each_case(
-    "text",
-    [
-        "1. SUPPORTED\n2. CONTRADICTED\n3. NOT_ENOUGH_INFO",
-        "1. Relevant\n2. Relevant\n3. Relevant",
-        "1. Yes\n2. No\n3. Yes",
-        "Verdict: yes\nVerdict: yes\nVerdict: no",
-        "Final verdict for each statement in order: Yes. No. Yes.",
-        f"Claims:\n- {CLAIMS[0]}\n- {CLAIMS[1]}",
-        f"1. {CLAIMS[0]}\n2. {CLAIMS[1]}",
-        "Level: 4",
-        "ABSTAINS",
-        "All is well.",
-        "- claim: 1\n  label: SUPPORTED\n- claim: 2\n  label: no",
-        "| claim | label |\n|---|---|\n| 1 | SUPPORTED |",
-    ],
-)
-def test_text_without_json_is_never_read(text: str) -> None:
-    for read, _, _ in READERS:
-        assert refuses(read, text), read

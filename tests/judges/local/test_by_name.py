@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.cases import each_case
 
 import ragstone
 from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.factory import LEAST, make_judge
+from ragstone.judges.factory import make_judge
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
@@ -29,52 +30,25 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
-def test_a_local_model_is_made_once_however_often_it_is_named(make_model) -> None:
-    name = f"local:{make_model('nli')},threads=1"
-    panel = make_judge(Plan(judge=f"{name},openai:m,{name}"), asked=[[KIND]])
+def test_a_local_model_is_made_once_and_has_one_vote_however_often_it_is_named(make_model) -> None:
+    name = f"local:{make_model('nli')}"
+    said = f"{name},threads=1"
+    panel = make_judge(Plan(judge=f"{said},openai:m,{said}", votes=3), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
-    kept, _, again = panel.judges
-    assert isinstance(kept, CachedJudge)
-    assert isinstance(again, CachedJudge)
-    assert kept.judge is again.judge
-    alone = make_judge(Plan(judge=name, votes=3, cache=False), asked=[[KIND]])
+    assert panel.name == f"2*{name},3*openai:m"
+    kept = [each.judge for each in panel.judges if isinstance(each, CachedJudge)]
+    assert kept == [kept[0]] * 2
+    alone = make_judge(Plan(judge=said, votes=3, cache=False), asked=[[KIND]])
     assert isinstance(alone, EntailmentJudge)
 
 
-def test_from_the_command_line(make_model, tmp_path: Path) -> None:
-    make_model("nli")
-    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
-    options = ["--judge", "local:nli,threads=1", "-m", "faithfulness", "--no-store"]
-    done = CliRunner().invoke(group, ["run", "rows.jsonl", *options, "--json", "out.json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads((tmp_path / "out.json").read_text())
-    assert told["metrics"]["faithfulness"]["mean"] == 0.5
-    assert told["judge"] == "local:nli"
-
-
-@pytest.mark.parametrize(
-    ("judge", "name"),
-    [
-        ("openai:a, local:nli", "3*openai:a,local:nli"),
-        ("offline,local:nli,threshold=0.7", "offline,local:nli,threshold=0.7"),
-        ("local:nli,local:nli,threshold=0.7,threads=2", "local:nli,local:nli,threshold=0.7"),
-    ],
-)
-def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name: str) -> None:
-    make_model("nli")
-    for guess in (None, LEAST):
-        made = make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=guess)
-        assert made.name == name
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("judge", "why"),
     [
         ("local:nowhere", "there is no folder nowhere"),
         ("local:", "specify a model: a folder with"),
         ("local:nli,labels=a/b", "the meaning of the model's outputs is unknown"),
         ("local:nli,lenght=9", "did you mean 'length'"),
-        ("local:hf:nli", "is named hf:owner/name"),
         ("openai:m,local:nowhere", "there is no folder nowhere"),
         ("offline,foo:bar", "there is no provider of models named 'foo'"),
         ("local", "no model is named; pass its folder"),
@@ -84,17 +58,14 @@ def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name:
 def test_a_dry_run_refuses_what_a_run_would(make_model, tmp_path: Path, judge, why) -> None:
     make_model("nli")
     (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
-    for command in (["run", "rows.jsonl", "-m", "faithfulness", "--no-store"],
-                    ["judge", "test", "rows.jsonl"]):  # fmt: skip
-        for more in ([], ["--dry-run"]):
-            done = CliRunner().invoke(group, [*command, "--judge", judge, *more])
-            assert isinstance(done.exception, UsageError), done.output
-            assert why in str(done.exception)
+    run = ["run", "rows.jsonl", "-m", "faithfulness", "--no-store"]
+    for command in (run, [*run, "--dry-run"], ["judge", "test", "rows.jsonl", "--dry-run"]):
+        done = CliRunner().invoke(group, [*command, "--judge", judge])
+        assert isinstance(done.exception, UsageError), done.output
+        assert why in str(done.exception)
 
 
-def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
     assert Evaluation.estimate(ROWS, **said).local_calls == (1, 1)
@@ -103,20 +74,8 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
         Evaluation.estimate(ROWS, **said)
 
 
-def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[local\]'"):
-        Evaluation.estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
-
-
-def test_what_it_does_not_answer_is_not_run(make_model) -> None:
-    run = ragstone.evaluate(ROWS, metrics="all_judged", judge=f"local:{make_model('nli')}")
-    assert "faithfulness" in run.metrics
-    assert "does not support" in run.manifest.not_run["abstention"]
-
-
-@pytest.mark.parametrize("judge", ["local:nli", "offline", "offline,local:nli"])
-@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_cost": 0}])
+@each_case("judge", ["local:nli", "offline", "offline,local:nli"])
+@each_case("limit", [{"max_calls": 0}, {"max_cost": 0}])
 def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
     make_model("nli")
     with pytest.warns(UserWarning, match="has no effect: no metric uses an LLM"):
@@ -128,28 +87,19 @@ def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, lim
 def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:
     make_model("nli")
     (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
-    options = ["run", "rows.jsonl", "--judge", "local:nli", "-m", "faithfulness", "--no-store"]
-    foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
-    assert "calls to local models" in foretold
-    done = CliRunner().invoke(group, [*options, "-v", "--json", "out.json"])
-    assert "1 call to a local model" in " ".join(done.output.split())
-    usage = json.loads((tmp_path / "out.json").read_text())["usage"]
-    assert (usage["calls"], usage["local_calls"]) == (0, 1)
-    again = CliRunner().invoke(group, [*options, "-v"]).output
-    assert "1 reply from the cache" in " ".join(again.split())
+    options = ["--judge", "local:nli,threads=1", "-m", "faithfulness", "--no-store"]
 
+    def said(*more: str) -> str:
+        done = CliRunner().invoke(group, ["run", "rows.jsonl", *options, *more])
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
 
-def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) -> None:
-    make_model("nli")
-    text = "The phone weighs 172 grams."
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"response": text, "contexts": [text]}))
-    options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
-    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
-    assert done.exit_code == 0, done.output
-    assert "calls to a local model (free)" in done.output
+    assert "calls to local models" in said("--dry-run")
+    assert "1 call to a local model" in said("-v", "--json", "out.json")
     told = json.loads((tmp_path / "out.json").read_text())
-    assert told["calls"] == 0
-    assert told["local_calls"] > 0
+    assert (told["judge"], told["metrics"]["faithfulness"]["mean"]) == ("local:nli", 0.5)
+    assert (told["usage"]["calls"], told["usage"]["local_calls"]) == (0, 1)
+    assert "1 reply from the cache" in said("-v")
 
 
 @pytest.mark.parametrize("said", ["local:pair", "offline,local:pair,offline"])

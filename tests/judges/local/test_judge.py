@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
@@ -27,68 +28,56 @@ async def asked(
         return (await judge.answer(question)).value
 
 
-@pytest.mark.parametrize("kind", ["nli", "pair", "one", "tokens"])
+@each_case("kind", ["nli", "pair", "one", "tokens"])
 async def test_every_shape_of_head_tells_a_backed_claim_from_another(make_model, kind: str) -> None:
-    backed, other = await asked(make_model(kind), ["The phone weighs 172 grams", "The radio"])
-    assert backed.label is Label.SUPPORTED
+    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
+    verdicts = await asked(make_model(kind), claims)
+    labels = [Label.SUPPORTED, Label.NOT_ENOUGH_INFO, Label.SUPPORTED]
+    assert [each.label for each in verdicts] == labels
+    backed, other, last = verdicts
     assert backed.confidence == pytest.approx(0.98, abs=0.02)
-    assert other.label is Label.NOT_ENOUGH_INFO
     assert "P(supported) is 0.0" in str(other.reason)
+    [evidence] = last.evidence
+    assert evidence.verified
+    assert evidence.quote == "The battery lasts two days."
+    assert CONTEXTS[evidence.context][evidence.start : evidence.end] == evidence.quote
+    assert await asked(make_model(kind), claims, batch=1) == verdicts
+    assert await asked(make_model(kind, size=(4, 40)), claims, length=40, batch=4) == verdicts
+    folder = make_model(kind, output="chances", chances=True)
+    assert await asked(folder, claims, output="chances", probabilities="yes") == verdicts
 
 
 async def test_three_labels_tell_a_contradiction(make_model) -> None:
-    contexts = ["The phone weighs not 172 grams."]
-    [verdict] = await asked(make_model("nli"), ["The phone weighs 172 grams"], contexts)
+    contexts, claims = ["The phone weighs not 172 grams."], ["The phone weighs 172 grams"]
+    [verdict] = await asked(make_model("nli"), claims, contexts)
     assert verdict.label is Label.CONTRADICTED
     assert verdict.reason == "P(contradicted) is 0.98"
     assert verdict.confidence == pytest.approx(0.98, abs=0.01)
+    contexts.insert(0, f"The phone weighs 172 grams. {LONG}")  # supported in one window
+    [verdict] = await asked(make_model("nli"), claims, contexts, length=32)
+    assert verdict.label is Label.SUPPORTED
 
 
-async def test_labels_can_be_said_where_the_config_does_not(make_model) -> None:
-    folder = make_model("pair", labels=[])
-    said = ["The phone weighs 172 grams"]
-    [straight] = await asked(folder, said, CONTEXTS[:1], labels="unsupported/supported")
-    [turned] = await asked(folder, said, CONTEXTS[:1], labels="supported/unsupported")
-    assert (straight.label, turned.label) == (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
-
-
-async def test_a_lone_output_named_hallucinated_is_turned_round(make_model) -> None:
-    folder = make_model("one", labels=["hallucinated"])
-    [verdict] = await asked(folder, ["The phone weighs 172 grams"], CONTEXTS[:1])
-    assert verdict.label is Label.NOT_ENOUGH_INFO
-
-
-@pytest.mark.parametrize("kind", ["nli", "pair", "one", "tokens"])
-async def test_a_model_that_puts_out_chances_says_the_same(make_model, kind: str) -> None:
-    claims = ["The phone weighs 172 grams", "The radio", "The box holds a lens"]
-    logits = await asked(make_model(kind), claims)
-    folder = make_model(kind, output="chances", chances=True)
-    assert await asked(folder, claims, output="chances", probabilities="yes") == logits
+async def test_the_labels_decide_what_outputs_mean(make_model) -> None:
+    claims = ["The phone weighs 172 grams"]
+    for kind, labels, label in (
+        ("pair", "unsupported/supported", Label.SUPPORTED),
+        ("pair", "supported/unsupported", Label.NOT_ENOUGH_INFO),
+        ("one", "hallucinated", Label.NOT_ENOUGH_INFO),
+    ):
+        [verdict] = await asked(make_model(kind, labels=[]), claims, CONTEXTS[:1], labels=labels)
+        assert verdict.label is label
 
 
 async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
-    [verdict] = await asked(make_model("tokens"), ["The phone has radio and weighs 172 grams"])
-    assert verdict.label is Label.NOT_ENOUGH_INFO
-    assert str(verdict.reason).startswith("unsupported: “has radio”; P(supported)")
+    claims = ["The phone has radio and weighs 172 grams", "The phone weighs 180 grams"]
+    two, one = await asked(make_model("tokens"), claims)
+    assert (two.label, one.label) == (Label.NOT_ENOUGH_INFO, Label.NOT_ENOUGH_INFO)
+    assert str(two.reason).startswith("unsupported: “has radio”; P(supported)")
+    assert "“180”" in str(one.reason)
 
 
-async def test_one_flagged_token_is_enough_to_leave_a_claim_unsupported(make_model) -> None:
-    right, wrong = await asked(
-        make_model("tokens"), ["The phone weighs 172 grams", "The phone weighs 180 grams"]
-    )
-    assert (right.label, wrong.label) == (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
-    assert "“180”" in str(wrong.reason)
-
-
-async def test_the_evidence_is_the_nearest_sentence_in_its_place(make_model) -> None:
-    [verdict] = await asked(make_model("nli"), ["The battery lasts two days"])
-    [evidence] = verdict.evidence
-    assert evidence.quote == "The battery lasts two days."
-    assert CONTEXTS[evidence.context][evidence.start : evidence.end] == evidence.quote
-    assert evidence.verified
-
-
-@pytest.mark.parametrize("kind", ["nli", "tokens"])
+@each_case("kind", ["nli", "tokens"])
 async def test_evidence_at_the_end_of_a_long_context_is_found(make_model, kind: str) -> None:
     context = f"{LONG} The phone weighs 172 grams."
     claims = ["The phone weighs 172 grams", "The phone weighs 180 grams"]
@@ -100,87 +89,28 @@ async def test_evidence_at_the_end_of_a_long_context_is_found(make_model, kind: 
     assert "the highest of " in str(other.reason)
 
 
-async def test_supported_in_one_window_is_supported_whatever_another_says(make_model) -> None:
-    contexts = [f"The phone weighs 172 grams. {LONG}", "The phone weighs not 172 grams."]
-    [verdict] = await asked(make_model("nli"), ["The phone weighs 172 grams"], contexts, length=32)
-    assert verdict.label is Label.SUPPORTED
-
-
 async def test_the_order_of_contexts_changes_no_verdict_unless_they_are_joined(make_model) -> None:
     folder = make_model("nli")
     claims = ["The phone weighs 172 grams", "The phone holds a cable in the box"]
     contexts = ["The phone weighs 172 grams.", "The box holds a cable.", "The phone in."]
     there, back = [await asked(folder, claims, order) for order in (contexts, contexts[::-1])]
-    assert [(each.label, each.confidence) for each in there] == [
-        (each.label, each.confidence) for each in back
-    ]
+    assert [each.confidence for each in there] == [each.confidence for each in back]
+    assert [each.label for each in there] == [each.label for each in back]
     joined = await asked(folder, claims, contexts, join=True)
-    assert [each.label for each in (there[1], joined[1])] == [
-        Label.NOT_ENOUGH_INFO,
-        Label.SUPPORTED,
-    ]
+    labels = [each.label for each in (there[1], joined[1])]
+    assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED]
 
 
-async def test_no_pair_is_longer_than_the_model_takes(make_model) -> None:
-    folder = make_model("nli", max_position_embeddings=40)
-    judge = EntailmentJudge(str(folder))
-    lengths: list[int] = []
-    async with judge:
-        session = judge._model._session
-        judge._model._session = Seen(session, lengths)
-        words = "the phone weighs 172 grams " * 50  # one sentence, longer than any window
-        question = VerifyClaims(claims=("The phone",), contexts=(words, LONG))
-        await judge.answer(question)
-    assert max(lengths) <= 40
+class Around:
+    """onnxruntime's session, and how many pairs each run had; it fails or puts out no number
+    where a token is claimed."""
 
-
-class Seen:
-    """onnxruntime's session, and how long, or how many, the pairs of each run were."""
-
-    def __init__(self, session: object, lengths: list[int], *, counts: bool = False) -> None:
-        self._session, self._lengths, self._axis = session, lengths, 0 if counts else 1
+    def __init__(self, session: object, ill: int = -1, *, fails: bool = False) -> None:
+        self._session, self._ill, self._fails, self.runs = session, ill, fails, list[int]()
 
     def run(self, names: Sequence[str], feeds: dict) -> list:
-        self._lengths.append(feeds["input_ids"].shape[self._axis])
-        return self._session.run(names, feeds)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._session, name)
-
-
-async def test_what_is_asked_at_once_goes_through_the_model_together(make_model) -> None:
-    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(batch=32))
-    questions = [
-        VerifyClaims(claims=(f"The phone weighs {n} grams", "The box"), contexts=CONTEXTS)
-        for n in range(8)
-    ]
-    runs: list[int] = []
-    async with judge:
-        judge._model._session = Seen(judge._model._session, runs, counts=True)
-        await asyncio.gather(*map(judge.answer, questions))
-    assert runs == [32]  # 8 questions, 2 claims, 2 contexts
-
-
-async def test_a_model_that_finds_its_scales_as_it_runs_is_run_pair_by_pair(make_model) -> None:
-    folder = str(make_model("nli", scales=True))
-    question = VerifyClaims(claims=("The box", "The phone", "The radio"), contexts=CONTEXTS)
-    runs: list[int] = []
-    async with EntailmentJudge(folder) as judge:
-        judge._model._session = Seen(judge._model._session, runs, counts=True)
-        await judge.answer(question)
-    assert runs == [1] * 6  # 3 claims, 2 contexts
-    told = EntailmentJudge(folder, LocalSettings(batch=8))
-    assert told.identity("verify_claims") != judge.identity("verify_claims")
-
-
-class Faulty:
-    """onnxruntime's session, which puts out no number, or fails, where `radio` is claimed."""
-
-    def __init__(self, session: object, radio: int, *, fails: bool) -> None:
-        self._session, self._radio, self._fails = session, radio, fails
-
-    def run(self, names: Sequence[str], feeds: dict) -> list:
-        ill = (feeds["input_ids"] == self._radio).any(axis=1)
+        self.runs.append(len(feeds["input_ids"]))
+        ill = (feeds["input_ids"] == self._ill).any(axis=1)
         if self._fails and ill.any():
             raise RuntimeError("an index is out of bounds")
         [logits] = self._session.run(names, feeds)
@@ -191,13 +121,29 @@ class Faulty:
         return getattr(self._session, name)
 
 
+@pytest.mark.parametrize(("scales", "runs"), [(False, [16, 16]), (True, [1] * 32)])
+async def test_what_is_asked_at_once_goes_through_the_model_together(make_model, scales, runs):
+    """Unless the model finds its scales as it runs: then it is run pair by pair."""
+    judge = EntailmentJudge(str(make_model("nli", scales=scales)))
+    questions = [
+        VerifyClaims(claims=(f"The phone weighs {n} grams", "The box"), contexts=CONTEXTS)
+        for n in range(8)
+    ]
+    async with judge:
+        judge._model._session = session = Around(judge._model._session)
+        await asyncio.gather(*map(judge.answer, questions))
+    assert session.runs == runs  # 8 questions, 2 claims, 2 contexts
+    told = EntailmentJudge(str(make_model("nli", scales=scales)), LocalSettings(batch=8))
+    assert (told.identity("verify_claims") != judge.identity("verify_claims")) is scales
+
+
 @pytest.mark.parametrize("fails", [True, False])
 async def test_a_pair_that_cannot_be_judged_fails_no_other(make_model, fails: bool) -> None:
     judge = EntailmentJudge(str(make_model("nli")))
     claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
     async with judge:
         radio = judge._model.pair("radio", "").ids[1]
-        judge._model._session = Faulty(judge._model._session, radio, fails=fails)
+        judge._model._session = Around(judge._model._session, radio, fails=fails)
         outcomes = await asyncio.gather(
             *(outcome_of(judge, VerifyClaims(claims=(c,), contexts=CONTEXTS)) for c in claims)
         )
@@ -206,28 +152,11 @@ async def test_a_pair_that_cannot_be_judged_fails_no_other(make_model, fails: bo
     assert [outcomes[n].value[0].label for n in (0, 2)] == [Label.SUPPORTED] * 2
 
 
-async def test_a_batch_says_of_each_pair_what_it_says_of_it_alone(make_model) -> None:
-    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days in the box"]
-    folder = make_model("nli")
-    together = await asked(folder, claims)
-    assert together == await asked(folder, claims, batch=1)
-
-
-@pytest.mark.parametrize("kind", ["nli", "tokens"])
-async def test_a_model_exported_for_one_size_gets_that_size(make_model, kind: str) -> None:
-    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
-    fixed = await asked(make_model(kind, size=(4, 40)), claims, length=40, batch=4)
-    assert fixed == await asked(make_model(kind), claims)
-
-
-async def test_a_question_without_contexts_is_not_put_to_the_model(make_model) -> None:
+async def test_a_question_that_cannot_be_put_to_the_model_says_so(make_model) -> None:
     async with EntailmentJudge(str(make_model("nli"))) as judge:
         reply = await judge.answer(VerifyClaims(claims=("It charges",), contexts=(" ",)))
     assert reply.value[0].reason == "there is no text"
     assert reply.usage.calls == 0
-
-
-async def test_a_claim_too_long_for_the_model_fails_and_says_so(make_model) -> None:
     with pytest.raises(JudgeError, match="more than half of the 32") as caught:
         await asked(make_model("nli"), ["the phone " * 20], length=32)
     assert caught.value.cause is Cause.TRUNCATED
@@ -242,23 +171,14 @@ async def test_claims_are_sentences_and_nothing_else_is_answered(make_model) -> 
     assert not judge.takes("detect_abstention")
 
 
-async def test_a_template_makes_one_text_of_both(make_model) -> None:
-    folder = make_model("tokens")
+async def test_a_template_makes_one_text_of_both_and_need_not_be_named(make_model) -> None:
+    folder, claims = make_model("tokens"), ["The phone has radio"]
+    [pair] = await asked(folder, claims)
     (folder / "ask.txt").write_text("the {context} is {claim} .\n")
-    [verdict] = await asked(folder, ["The phone has radio"], template="ask.txt")
-    assert "“has radio”" not in str(verdict.reason)  # one text: all of it is the context's
-    assert verdict.label is Label.SUPPORTED
-
-
-async def test_a_template_of_the_usual_name_need_not_be_named(make_model) -> None:
-    folder = make_model("tokens")
-    (folder / "ask.txt").write_text("the {context} is {claim} .\n")
-    [unsaid] = await asked(folder, ["The phone has radio"])
-    [said] = await asked(folder, ["The phone has radio"], template="ask.txt")
-    assert unsaid == said
-    (folder / "ask.txt").unlink()
-    [pair] = await asked(folder, ["The phone has radio"])
-    assert pair.label is not said.label
+    [said] = await asked(folder, claims, template="ask.txt")
+    assert "“has radio”" not in str(said.reason)  # one text: all of it is the context's
+    assert (said.label, pair.label) == (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
+    assert await asked(folder, claims) == (said,)
 
 
 async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tmp_path) -> None:
@@ -284,23 +204,14 @@ def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     response = "The phone weighs 172 grams. The phone weighs 180 grams."
     rows = [{"query": "q", "response": response, "contexts": list(CONTEXTS)}]
-    name = f"local:{make_model('nli')},threads=1"
+    folder = make_model("nli")
+    name = f"local:{folder},threshold=0.7,threads=1,join=yes,batch=4,length=64"
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
+    assert run.manifest.judge == f"local:{folder},threshold=0.7,length=64,join=yes"
     assert run.summary()["faithfulness"].mean == 0.5
     assert "calibrated" in str(run.manifest.judge_note)
     usage = run.usage()
-    assert (usage.calls, usage.prompt_tokens, usage.local_calls, usage.local_tokens) == (
-        0,
-        0,
-        1,
-        72,
-    )
+    assert (usage.calls, usage.prompt_tokens, usage.local_calls) == (0, 0, 1)
+    assert usage.local_tokens > 0
     again = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
     assert again.usage().cached == 1
-
-
-def test_its_name_has_the_options_that_shape_its_verdicts(make_model) -> None:
-    folder = make_model("nli")
-    said = {"threshold": "0.7", "threads": "2", "join": "yes", "batch": "4", "length": "64"}
-    judge = EntailmentJudge(str(folder), LocalSettings.of(said))
-    assert judge.name == f"local:{folder},threshold=0.7,length=64,join=yes"

@@ -1,5 +1,14 @@
-from ragstone.judges.offline.judge import read_claims, verify_claims
-from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
+from tests.cases import each_case
+
+from ragstone.judges.offline.judge import DEFAULTS, read_claims, read_weights, verify_claims
+from ragstone.judges.offline.matching import (
+    CONFLICTS,
+    ContextIndex,
+    Features,
+    compute_features,
+    find_conflicts,
+    match_claim,
+)
 from ragstone.types.claim import Label
 
 
@@ -14,50 +23,22 @@ def test_the_window_is_the_sentence_or_the_two_that_have_most_of_the_claim():
     assert match.window == range(1, 2)
     _, match = matched("Ines Moreau painted the red lamp in the hall.", text)
     assert match.window == range(1, 3)
-
-
-def test_two_contexts_are_never_one_window():
     _, match = matched("Ines painted the lamp.", "The red lamp stands here.", "Ines painted it.")
-    assert len(match.window) == 1
+    assert len(match.window) == 1, "two contexts are never one window"
+    assert matched("Birdsong plays.", "The lid opens.")[1] is None
 
 
-def test_rare_words_weigh_more_than_common_ones():
-    claim, _ = matched("The government bought zirconium.", "It rains.")
+def test_rare_words_weigh_more_than_common_ones_and_names_more_than_these():
+    claim, _ = matched("The government of Moreau bought zirconium.", "It rains.")
     weights = claim.terms
-    assert weights["the"] < weights["governme"] < weights["zirconiu"] == 1
-
-
-def test_names_weigh_more_and_are_found_by_their_capitals():
-    claim, _ = matched("The lamp of Ines Moreau is red.", "A lamp.")
-    assert claim.names == {"ine", "moreau"}
-    assert claim.terms["moreau"] > 1
-
-
-def test_a_figure_counts_only_in_a_sentence_about_the_claim():
-    claim = "The tower weighs 900 kg."
-    _, match = matched(claim, "The tower weighs a lot. A horse has 900 kg.")
-    assert 0 not in match.anywhere
-    _, match = matched(claim, "The tower is heavy: it weighs 900 kg.")
-    assert 0 in match.anywhere
-
-
-def test_another_figure_in_the_place_of_the_claims_is_a_possible_conflict():
-    wrong, right = verify_claims(
-        ["The tower weighs 1800 kg.", "The tower weighs 2500 kg."], ["The tower weighs 2500 kg."]
-    )
-    assert (wrong.label, right.label) == (Label.NOT_ENOUGH_INFO, Label.SUPPORTED)
-    said = "possible conflict: the claim says 1800 kg, but the text says 2500 kg"
-    assert wrong.reason == said
+    assert weights["the"] < weights["governme"] < weights["zirconiu"] == 1 < weights["moreau"]
+    assert claim.names == {"moreau"}
 
 
 def test_another_context_that_agrees_rules_a_conflict_out():
     contexts = ["The tower weighs 2500 kg.", "They say that the tower weighs 1800 kg."]
     (verdict,) = verify_claims(["The tower weighs 1800 kg."], contexts)
     assert verdict.label is Label.SUPPORTED
-
-
-def test_without_any_word_there_is_no_match():
-    assert matched("Birdsong plays.", "The lid opens.")[1] is None
 
 
 LAMP = "The red lamp stands in the hall. Ines Moreau painted it in 1911."
@@ -67,34 +48,75 @@ def features(claim, *contexts):
     return compute_features(*matched(claim, *contexts))
 
 
-def test_a_sentence_copied_is_covered_whole():
-    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
-
-
 def test_what_the_window_does_not_have_may_be_anywhere_else():
+    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
     far = features("Ines Moreau painted the lamp in Oslo.", LAMP, "It rains. Oslo is far.")
     assert far.coverage < far.anywhere == 1
-    assert features("Ines Moreau painted the lamp.", LAMP, "It rains.").coverage == 1
-
-
-def test_opinions_are_in_the_first_person():
+    few = features("Ines Moreau painted the lamp in Oslo.", LAMP)
+    assert few.anywhere < far.anywhere
     assert features("I love the red lamp.", LAMP).first_person == 1
     assert features("The lamp is lovely.", LAMP).first_person == 0
-
-
-def test_a_claim_without_a_match_has_nothing():
     assert features("Birdsong plays.", "The lid opens.") == Features()
 
 
-def test_contexts_in_another_order_or_cut_elsewhere_have_the_same_features():
-    first, second = LAMP.split(". ")
-    claim = "The red lamp stands in the garden of Ines Moreau."
-    whole = features(claim, f"{first}.", second)
-    assert whole == features(claim, second, f"{first}.")
+AGREEING = [
+    ("The flat has 25 rooms.", "The flat has twenty-five rooms."),
+    ("Members must be 18 years old.", "Members must be 18."),
+    ("The firm earned $5 million.", "The firm earned $5m."),
+    ("No more than two bags are allowed.", "At most two bags are allowed."),
+    ("There is no doubt that the lid is red.", "The lid is red."),
+    ("The lamp is red and round.", "The lamp is not only red but also round."),
+    ("The lid is not closed.", "The lid is open."),
+    ("Adults avoid the ticket.", "Adults do not need the ticket."),
+]
+CONFLICTING = [
+    ("negation", "The lid is red.", "The lid is not red."),
+    ("negation", "The lid cannot be closed.", "The lid can be closed."),
+    ("negation", "Das Gerät ist geschützt.", "Das Gerät ist nicht geschützt."),
+    ("negation", "La pantalla es resistente.", "La pantalla no es resistente."),
+    ("negation", "बैटरी हटाई जा सकती है।", "बैटरी नहीं हटाई जा सकती है।"),
+    ("name", "The lamp is by Ines Lund.", "The lamp is by Ines Moreau."),
+    ("figure", "The lamp weighs 12 kg.", "The lamp weighs 13 kg."),
+    ("figure", "The lamp weighs 12 kg.", "The lamp is heavy."),
+]
 
 
-def test_one_context_more_lowers_nothing():
-    claim = "Ines Moreau painted the red lamp in Oslo in 1911."
-    few = features(claim, "The red lamp stands in the hall.")
-    more = features(claim, "The red lamp stands in the hall.", "Ines Moreau painted it in 1911.")
-    assert (more.coverage, more.anywhere) > (few.coverage, few.anywhere)
+def conflicts(claim, context):
+    return find_conflicts(*matched(claim, context), ContextIndex([context]))
+
+
+@each_case(("claim", "context"), [*AGREEING, *((two, one) for one, two in AGREEING[:5])])
+def test_the_same_in_other_words_is_not_a_conflict(claim, context):
+    assert conflicts(claim, context) == {}
+
+
+@each_case(("kind", "claim", "context"), CONFLICTING)
+def test_each_kind_of_conflict_is_found_and_lowers_the_probability(kind, claim, context):
+    assert kind in conflicts(claim, context)
+    (verdict,) = verify_claims([claim], [context])
+    assert verdict.label is Label.NOT_ENOUGH_INFO
+    assert verdict.reason.startswith(("possible conflict: ", "no sentence covers: "))
+    assert verdict.confidence > 1 - read_weights()[kind]
+    assert all(0 < read_weights()[each] < DEFAULTS.threshold for each in CONFLICTS)
+
+
+@each_case(
+    ("claim", "context"),
+    [
+        ("Two of the Brits moved.", "Two Britons moved."),
+        ("The war in Vietnamese towns ended.", "The war in towns of Vietnam ended."),
+    ],
+)
+def test_another_form_of_a_name_is_no_missing_name(claim, context):
+    assert "name" not in conflicts(claim, context)
+    assert "name" in conflicts(claim, "The two moved, and the war ended.")
+
+
+def test_a_wrong_month_may_is_noticed():
+    claim, context = "The shop opens in May.", "The shop may open, as it opens in June."
+    assert "name" in conflicts(claim, context)
+    assert verify_claims([claim], [context])[0].label is not Label.SUPPORTED
+    (right,) = verify_claims([claim], [context.replace("June", "May")])
+    assert right.label is Label.SUPPORTED
+    assert conflicts("You may return the lamp.", "They ask if you can return it. I may.") == {}
+    assert conflicts("Ms May left.", "May left.") == {}

@@ -2,8 +2,9 @@
 
 Most scores lie in a range such as 0 to 1, many are exactly 0 or 1, samples are small, and rows come
 in groups. No single method covers well for all of these, so `mean_interval` chooses: the exact
-interval of a proportion for scores of 0 and 1, Gaffke's bound for up to 99 values, else the BCa
-bootstrap of whole groups. All draws have a fixed seed: the same scores have the same interval.
+interval of a proportion for scores of 0 and 1, Gaffke's bound for few values, else the BCa
+bootstrap of whole groups, widened to that bound with half a row for up to 99. All draws have a
+fixed seed: the same scores have the same interval.
 """
 
 import math
@@ -171,21 +172,23 @@ class Distinct(NamedTuple):
         return cls(means[some], counts[some], np.ones(3)[some])
 
 
-def bounded(groups: Distinct, low: float, high: float, level: float, *, added: float = 1.0) -> Ends:
+def bounded(
+    groups: Distinct, low: float, high: float, level: float, *, rows: float | None = None
+) -> Ends:
     """Return the interval of the mean of few values in a finite range.
 
-    One more value (or, with `added` 0.5, half of one), at the far end of the range, is added, and
-    all get random weights; a quantile of the weighted means is the interval's end. If all values
-    are at the ends of the range, this is Clopper and Pearson's interval; with half a value, nearly
-    mid-P's. Sources: Gaffke, Three test statistics for a
-    nonparametric one-sided hypothesis on the mean of a nonnegative variable (2005); Learned-Miller
-    and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
+    One more value (or so many `rows`), at the far end of the range, is added, and all get random
+    weights; a quantile of the weighted means is the interval's end. If all values are at the ends
+    of the range, this is Clopper and Pearson's interval; with half a row, nearly mid-P's. Sources:
+    Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+    nonnegative variable (2005); Learned-Miller and Thomas, A New Confidence Interval for the Mean
+    of a Bounded Random Variable (2019).
     """
     tail = (1 - level) / 2
-    shapes = np.append(groups.counts, added)
+    shapes = np.append(groups.counts, rows or 1.0)
     weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(DRAWS, shapes.size))
     average = float(groups.counts @ groups.sizes) / groups.counts.sum()
-    weights *= np.append(groups.sizes, average)
+    weights *= np.append(groups.sizes, 1.0 if rows else average)
     totals = weights.sum(axis=1)
     below = weights @ np.append(groups.means, low) / totals
     above = weights @ np.append(groups.means, high) / totals
@@ -269,8 +272,8 @@ def mean_interval(
     exact interval of a proportion. It is valid for the mean too, because the mean of a bounded
     score is no further from an end than the share of values off that end. For fewer than FEW
     values, and for the far side if fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound.
-    For fewer than SMALL, the same with half an added value. Otherwise the bootstrap, BCa. Without
-    a finite range, few values have Student's interval.
+    Otherwise the bootstrap, BCa; for fewer than SMALL, widened to the bound with half an added row.
+    Without a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
     "values" above means clusters. None for fewer than two, and if all are equal and inside the
@@ -309,7 +312,11 @@ def mean_interval(
         share = proportion_interval(n - off_high, n, level)
         ends = low + share[0] * (high - low), low + share[1] * (high - low)
     else:
-        ends = _ends(groups, distinct, sums, level, low, high)
+        ends = (
+            _ends(groups, distinct, level, low, high)
+            if groups
+            else _expanded(sums.mean, sums.error, sums.acceleration, _reach(n, level))
+        )
         if finite and min(off_low, off_high) < FEW_OFF_THE_END:
             # the few values off one end hardly show how far the mean may be from it
             safe = bounded(distinct, low, high, level)
@@ -320,19 +327,15 @@ def mean_interval(
     return max(low, min(ends[0], sums.mean)), min(high, max(ends[1], sums.mean))
 
 
-def _ends(
-    groups: Clusters | None,
-    distinct: Distinct,
-    sums: ExactSums,
-    level: float,
-    low: float,
-    high: float,
-) -> Ends:
-    if not groups:
-        return _expanded(sums.mean, sums.error, sums.acceleration, _reach(sums.n, level))
-    if groups.count < SMALL and math.isfinite(high - low):
-        return bounded(distinct, low, high, level, added=1.0 if groups.count < FEW else 0.5)
-    return student(groups, level) if groups.count < FEW else bca(groups, level)
+def _ends(groups: Clusters, distinct: Distinct, level: float, low: float, high: float) -> Ends:
+    finite = math.isfinite(high - low)
+    if groups.count < FEW:
+        return bounded(distinct, low, high, level) if finite else student(groups, level)
+    ends = bca(groups, level)
+    if finite and groups.count < SMALL:
+        safe = bounded(distinct, low, high, level, rows=0.5)
+        return min(ends[0], safe[0]), max(ends[1], safe[1])
+    return ends
 
 
 def bounds(
