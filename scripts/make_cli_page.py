@@ -1,6 +1,7 @@
 """Write docs/cli.md from the commands' own help: `python scripts/make_cli_page.py`."""
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,8 +11,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 HEAD = """# The command line
 
 This page has the help of every command, with all options (as in `--help-all`); options of several
-commands are described once, [at the end](#shared-options). `python scripts/make_cli_page.py` writes
-it. `ragstone` and `python -m ragstone` are equivalent. The default command is `run`.
+commands are described once, [at the end](#shared-options). [Exit codes](help.md#exit-codes) are the
+same for all. `ragstone` and `python -m ragstone` are equivalent. The default command is `run`.
+`python scripts/make_cli_page.py` writes this page.
 
 To complete commands and options with Tab, run the line for your shell once, then open a new
 terminal. Zsh needs `autoload -Uz compinit; compinit` before it.
@@ -24,6 +26,8 @@ _RAGSTONE_COMPLETE=fish_source ragstone > ~/.config/fish/completions/ragstone.fi
 """
 SHARED = "## Shared options\n\nCommands that have these options name them below their help.\n"
 Record = tuple[str, str]
+LEFT_OUT = re.compile(r"\n\n(?:  Exit codes: |Commands:\n)(?:.+\n?)*")
+"""What is elsewhere: in the table of exit codes, and in the blocks of the commands of a group."""
 
 
 def page() -> str:
@@ -69,7 +73,7 @@ def _command(context: click.Context, shared: list[Record]) -> str:
     hidden = [(option, record) for option, record in _options(context) if record in shared]
     for option, _ in hidden:
         option.hidden = True
-    text = _block(context.command_path, full_help(context))
+    text = _block(context.command_path, LEFT_OUT.sub("", full_help(context)))
     for option, _ in hidden:
         option.hidden = False
     names = sorted({option.opts[-1] for option, _ in hidden}, key=lambda name: name.lstrip("-"))
