@@ -225,7 +225,7 @@ class FileFormat:
 _TABLES = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
 FILES: Mapping[str, FileFormat] = {
     "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
-    "json": FileFormat("Write the summary as JSON.", (".json",)),
+    "json": FileFormat("Write the result as JSON.", (".json",)),
     "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
     "claim_rows": FileFormat("Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES),
     "markdown": FileFormat(
@@ -246,8 +246,9 @@ def written(name: str, description: str = "") -> click.Option:
     return option(f"--{name.replace('_', '-')} {name}", text, path=path)
 
 
+VERBOSE = option("-v --verbose", "Print the results of each query.", is_flag=True)
 RESULTS = (
-    option("-v --verbose", "Print each query's results.", is_flag=True),
+    VERBOSE,
     option(
         "-o --output",
         "The workbook to write.  [default: named after the metric and time, in ./results/]",
@@ -366,9 +367,10 @@ SET = option(
     multiple=True,
     metavar="KEY=VALUE",
 )
+MODEL = option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini.")
 JUDGE = (
     setting("judge"),
-    option("--model", "LLM judge: --model gpt-4o-mini is short for --judge openai:gpt-4o-mini."),
+    MODEL,
     *(
         setting(each.name)
         for each in SETTINGS.values()
@@ -417,16 +419,13 @@ TRUST = option(
 )
 
 
-def json_file(what: str) -> click.Option:
-    return option("--json file", f"Write the {what} as JSON.", path="FILE|-")
-
-
 def file_argument(*, required: bool = True) -> click.Argument:
     return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
 
 
+JSON_FILE = option("--json file", "Write the result as JSON.", path="FILE|-")
 NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
-DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
+DRY_RUN = option("--dry-run", "Estimate calls, tokens and cost; make no calls.", is_flag=True)
 
 
 REGRESSION_OPTIONS: Sequence[click.Option] = (
@@ -440,7 +439,7 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
     ),
     option(
         "--min-paired",
-        "With --fail-on-regression: exit 3 if B contains less than this share of A's samples.",
+        "With --fail-on-regression: exit 3 if less than this share of rows is in both runs.",
         default="90%",
         metavar="SHARE",
     ),

@@ -282,7 +282,7 @@ class _Answers:
             words = it_is_there if parts else there
             parts.append(f"{total:,}: {words}{why if found_declined else ''}.")
         if total := sum(unknown.values()):
-            parts.append(f"{total:,}: what was retrieved is unknown.")
+            parts.append(f"{total:,}: whether one was retrieved is unknown.")
         return [".", *(f" {part}" for part in parts)]
 
     def _unjudged(self) -> str:
@@ -302,7 +302,7 @@ class _Answers:
             parts.append(f"weakest group: {group}")
         compared = any(base_name(name) != BY_CONTEXTS for name in self.outcomes.by_metric)
         if self.outcomes.references and not compared:
-            parts.append("whether they are right, answer_correctness would show")
+            parts.append("answer_correctness would show whether they are right")
         words = "; ".join(filter(None, parts))
         return f"{words[0].upper()}{words[1:]}." if words else ""
 

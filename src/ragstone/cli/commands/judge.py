@@ -66,7 +66,7 @@ def command() -> None:
         option("--repeat", "Number of probes to make now.", least=1, default=1, metavar="N"),
         setting("max_cost"),
         options.DRY_RUN,
-        options.json_file("result"),
+        options.JSON_FILE,
         options.STORE,
     ],
     epilog=f"{options.RUN} Exit codes: 0 no drift was found; 1 the judge has drifted; 2 usage "
@@ -178,7 +178,7 @@ def _range(shares: Sequence[tuple[float, Ends] | None]) -> str:
         setting("columns"),
         option("--n", "Number of claims to test.", least=1, default=60),
         setting("judge"),
-        option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."),
+        options.MODEL,
         *map(setting, ("base_url", "max_calls", "max_cost")),
         options.CONFIG,
         options.DRY_RUN,
@@ -189,7 +189,7 @@ def _range(shares: Sequence[tuple[float, Ends] | None]) -> str:
             multiple=True,
             metavar="[KIND=]SHARE",
         ),
-        options.json_file("result"),
+        options.JSON_FILE,
         option("--no-store", "Do not save the result.", is_flag=True),
     ],
     epilog="Exit codes: 0 success; 1 a gate failed; 2 usage or input error; 3 too many failures, "

@@ -273,7 +273,7 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
         metavar="NAME",
     ),
     option("--apply", "Write a better threshold of the judge into ragstone.yaml.", is_flag=True),
-    options.json_file("figures"),
+    options.JSON_FILE,
 )
 def calibrate(run: str, name: str, file: Path | None, store: str | None, *, apply: bool) -> None:
     """Compare the judge of a run with people's labels, and save a calibration.
@@ -407,7 +407,7 @@ def _print(found: MetricCalibration, corrected: Correction | None, console: Cons
             f"{threshold.gain:.2f} ({low:.2f} to {high:.2f})"
         )
     elif threshold:
-        line("Threshold: these labels show none that is better than the judge's own")
+        line("Threshold: these labels show none that beats the judge's own")
     for fact in correction(corrected) if corrected else ():
         bad = fact.tone is Tone.BAD
         line(fact.words if bad else f"Mean: {fact.words}", "bold red" if bad else "bold")

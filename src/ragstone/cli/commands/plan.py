@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from ragstone._internal.text import count
-from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
+from ragstone.cli.options import JSON_FILE, RUN, STORE, open_store, option, read_by
 from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.reports.format import NO_VALUE
@@ -39,7 +39,7 @@ from ragstone.types.gate import share
             default="80%",
             metavar="SHARE",
         ),
-        json_file("plan"),
+        JSON_FILE,
         STORE,
     ],
     epilog=f"{RUN} See docs/compare-and-plan.md#plan.",

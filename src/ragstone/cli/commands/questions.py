@@ -89,7 +89,7 @@ def command() -> None:
         options.DRY_RUN,
         *_JUDGE,
         option("-o --output", f"The .jsonl or .xlsx file to write.  [default: {OUT}]", path="FILE"),
-        options.json_file("counts and reasons"),
+        options.JSON_FILE,
     ],
     epilog="Exit codes: 0 success; 2 usage or input error; 3 fewer questions than asked for, or "
     "over budget; 130 interrupted.",
@@ -280,7 +280,7 @@ def _provenance(
             path="FILE",
         ),
         options.written("html", description="Write a page with all findings and their evidence."),
-        options.json_file("result"),
+        options.JSON_FILE,
     ],
     epilog="Exit codes: 0 no row has an error; 1 a row has an error; 2 usage or input error; "
     "3 the judge did not answer for a row; 130 interrupted.",

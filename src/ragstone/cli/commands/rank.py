@@ -84,13 +84,13 @@ GROUPS: Groups = {
         *options.REGRESSION_OPTIONS,
     ),
     "Results": (
-        option("-v --verbose", "Print the values of each query.", is_flag=True),
+        options.VERBOSE,
         options.WORKBOOK,
         options.written("html"),
         options.written("json"),
-        options.written("rows", "Write the values of each query: .jsonl, .csv or .parquet."),
+        options.written("rows"),
         options.written("markdown"),
-        options.written("junit", "Write JUnit XML for CI: one test per query and metric."),
+        options.written("junit"),
         options.written("latex"),
     ),
     "Store": (

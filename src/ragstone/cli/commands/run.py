@@ -47,8 +47,7 @@ GROUPS: Groups = {
     "RAG system": (
         option(
             "--api-url",
-            f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
-            "only if the metrics need it]",
+            f"URL of the RAG API.  [default: {DEFAULT_API}, if the metrics need what it returns]",
         ),
         *map(setting, ("target", "min_similarity", "delay")),
     ),
@@ -63,9 +62,7 @@ GROUPS: Groups = {
     "Limits": (
         *options.LIMITS,
         *map(setting, ("workers", "fail_fast")),
-        option(
-            "--dry-run", "Estimate the judge's calls, tokens and cost; make no calls.", is_flag=True
-        ),
+        options.DRY_RUN,
     ),
     "Gates": (*options.GATES, options.CORRECTION[0]),
     "Comparison": (

@@ -48,7 +48,7 @@ def command() -> None:
     name="list",
     params=[
         option("--limit", "Number of runs to list.", least=1, default=20),
-        options.json_file("list"),
+        options.JSON_FILE,
         options.STORE,
     ],
 )
