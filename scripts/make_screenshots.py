@@ -7,6 +7,8 @@ that the pictures differ only where the pages do.
 
 import asyncio
 import contextlib
+import html
+import os
 import shutil
 import subprocess
 import sys
@@ -35,6 +37,9 @@ PHONE: ViewportSize = {"width": 380, "height": 800}
 MOST = 200_000
 """Bytes of one picture."""
 GATES = tuple(Gate(metric=name, op=">=", threshold=0.85) for name in ("hit@5", "faithfulness"))
+TERMINAL = """<body style="margin: 0; background: #1b2128; color: #e4e8ec">
+<pre style="margin: 20px; font: 14.5px/1.42 monospace"><b>$ ragstone demo</b>
+{}</pre>"""
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PLACE = 0
 """The sample that is looked at: one of its claims has the wrong number."""
@@ -105,13 +110,21 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await page.set_viewport_size(TALL)
     await page.goto(f"{shown.viewer}/compare?a={a}&b={b}")
     await _save(page, folder / "compare.png")
-    phone = await browser.new_page(viewport=PHONE, color_scheme="dark")
-    await phone.goto(shown.report)
-    await phone.locator("#rows-table tbody tr").first.wait_for()
-    await _save(phone, folder / "phone_report.png")
+    phone = await browser.new_page(viewport=PHONE)
     await phone.goto(f"{shown.report}#sample={PLACE}")
     await phone.locator("#sample-title").wait_for()
     await _save(phone, folder / "phone.png")
+
+
+async def shoot_terminal(browser: Browser, folder: Path) -> None:
+    """Make the picture of the demo in a terminal of 80 columns."""
+    command = [sys.executable, "-m", "ragstone", "demo", "--no-export", "--no-store"]
+    ran = subprocess.run(  # noqa: S603, ASYNC221 - nothing else runs
+        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
+    )
+    page = await browser.new_page(viewport={"width": 780, "height": 640})
+    await page.set_content(TERMINAL.format(html.escape(ran.stdout)))
+    await _save(page, folder / "terminal.png")
 
 
 async def shoot_labels(browser: Browser, place: Path, run_id: str, folder: Path) -> None:
@@ -163,6 +176,7 @@ async def make(folder: Path) -> None:
                     executable_path=chromium, args=["--no-sandbox"]
                 )
                 await shoot(browser, shown, folder)
+                await shoot_terminal(browser, folder)
                 await shoot_labels(browser, place, shown.runs[0], folder)
                 await browser.close()
 
