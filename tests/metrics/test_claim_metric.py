@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.cases import each_case
@@ -86,21 +87,32 @@ def kinds(judge: ScriptedJudge) -> list[str]:
     return [getattr(question, "kind") for question in judge.asked]  # noqa: B009 - any question
 
 
-async def test_a_batch_is_one_call_after_the_claims() -> None:
+@each_case(
+    ("spec", "calls"),
+    [
+        ("faithfulness", [TEXTS]),
+        ("faithfulness,batch_size=2", [TEXTS[:1], TEXTS[1:]]),
+        ("faithfulness,verify=each", [(text,) for text in TEXTS]),
+    ],
+)
+async def test_claims_are_verified_after_extraction_together_or_each(
+    spec: str, calls: list[tuple[str, ...]]
+) -> None:
     judge = scripted()
-    assert (await score("faithfulness", judge)).value == pytest.approx(2 / 3)
-    assert kinds(judge) == ["extract_claims", "verify_claims"]
-    await score("faithfulness,batch_size=2", judge := scripted())
-    assert kinds(judge) == ["extract_claims", "verify_claims", "verify_claims"]
+    assert (await score(spec, judge)).value == pytest.approx(2 / 3)
+    assert kinds(judge) == ["extract_claims", *["verify_claims"] * len(calls)]
+    assert [q.claims for q in judge.asked if isinstance(q, VerifyClaims)] == calls
 
 
-async def test_each_claim_may_have_a_call_of_its_own() -> None:
-    judge = scripted()
-    assert (await score("faithfulness,verify=each", judge)).value == pytest.approx(2 / 3)
-    assert kinds(judge) == ["extract_claims", *["verify_claims"] * 3]
-    assert [q.claims for q in judge.asked[1:] if isinstance(q, VerifyClaims)] == [
-        (text,) for text in TEXTS
-    ]
+async def test_options_are_passed_on_and_a_note_of_the_judge_is_kept() -> None:
+    noted = Reply((Claim(text="It is blue."),), notes=("one sentence was left out",))
+    judge = scripted(extract_claims=noted)
+    said = await score("faithfulness,claim_source=sentences,allow_partial=true", judge)
+    assert said.detail["note"] == "one sentence was left out"
+    extract, verify = judge.asked
+    assert isinstance(extract, ExtractClaims)
+    assert isinstance(verify, VerifyClaims)
+    assert (extract.by, verify.partial) == ("sentences", True)
 
 
 async def test_claims_may_be_held_against_the_facts_of_each_context() -> None:
@@ -123,19 +135,6 @@ async def test_a_quote_from_a_fact_gets_its_place_in_the_context() -> None:
     (place,) = (await score("faithfulness,verify=truths", own)).claims[1].evidence
     assert (place.context, place.verified) == (0, False)
     assert (place.start, place.end) == (None, None)
-
-
-async def test_where_no_context_states_a_fact_nothing_is_supported_or_asked() -> None:
-    judge = scripted(extract_truths=[])
-    said = await score("faithfulness,verify=truths", judge)
-    assert (said.value, said.detail["not_enough_info"]) == (0, 3)
-    assert "verify_claims" not in kinds(judge)
-
-
-async def test_facts_that_were_not_extracted_are_no_number() -> None:
-    judge = scripted(extract_truths=lambda q: NO if "blue" in q.context else ["A fact."])
-    said = await score("faithfulness,verify=truths", judge)
-    assert (said.state, said.cause) == (State.FAILED, Cause.MALFORMED)
 
 
 async def test_all_that_was_asked_is_in_the_ledger_when_a_part_of_it_fails() -> None:
@@ -163,12 +162,7 @@ async def test_all_that_was_asked_is_in_the_ledger_when_a_part_of_it_fails() -> 
             assert again.state is (State.SCORED if made_up else State.FAILED), policy
 
 
-async def test_sentences_may_be_the_claims() -> None:
-    judge = scripted(extract_claims=lambda q: [Claim(text=q.response)])
-    said = await score("faithfulness,claim_source=sentences", judge)
-    assert said.detail.get("note") is None
-    assert isinstance(asked := judge.asked[0], ExtractClaims)
-    assert asked.by == "sentences"
+HYBRID = "faithfulness,claim_source=hybrid"
 
 
 def extracted(question: ExtractClaims) -> object:
@@ -176,47 +170,24 @@ def extracted(question: ExtractClaims) -> object:
 
 
 async def test_hybrid_takes_the_sentences_where_extraction_failed_and_notes_it() -> None:
+    because = "the claims are sentences, because none were extracted"
     judge = scripted(extract_claims=extracted)
-    said = await score("faithfulness,claim_source=hybrid", judge)
-    assert (said.value, len(said.claims)) == (1, 2)
-    assert said.detail["note"] == "the claims are sentences, because none were extracted: malformed"
+    said = await score(HYBRID, judge)
+    assert (said.value, len(said.claims), said.detail["note"]) == (1, 2, f"{because}: malformed")
     assert kinds(judge) == ["extract_claims", "extract_claims", "verify_claims"]
-    fine = await score("faithfulness,claim_source=hybrid", judge := scripted())
+    fine = await score(HYBRID, judge := scripted())
     assert "note" not in fine.detail
     assert kinds(judge) == ["extract_claims", "verify_claims"]
+    silent = scripted(extract_claims=lambda q: extracted(q) if q.by == "sentences" else [])
+    assert (await score(HYBRID, silent)).detail["note"] == f"{because}: no_claims"
+    failing = await score(HYBRID, scripted(extract_claims=extracted, verify_claims=NO))
+    assert (failing.state, "note" in failing.detail) == (State.FAILED, True)
+    spent = scripted(extract_claims=Failure(Cause.BUDGET, "spent"))
+    assert (await score(HYBRID, spent)).cause is Cause.BUDGET
+    assert kinds(spent) == ["extract_claims"]
 
 
-async def test_a_note_of_the_judge_stands_beside_it() -> None:
-    reply = Reply(tuple(verified(VerifyClaims(claims=TEXTS[:2], contexts=SOURCES))), notes=("hm",))
-    judge = scripted(extract_claims=extracted, verify_claims=reply)
-    note = (await score("faithfulness,claim_source=hybrid", judge)).detail["note"]
-    assert note == "the claims are sentences, because none were extracted: malformed; hm"
-
-
-async def test_hybrid_notes_it_also_where_there_is_no_number() -> None:
-    judge = scripted(extract_claims=extracted, verify_claims=NO)
-    said = await score("faithfulness,claim_source=hybrid", judge)
-    assert (said.state, "note" in said.detail) == (State.FAILED, True)
-    none = scripted(extract_claims=lambda q: () if q.by == "sentences" else NO)
-    greeting = SAMPLE.model_copy(update={"response": "Hello!"})
-    said = await score("faithfulness,claim_source=hybrid", none, greeting)
-    assert (said.state, "note" in said.detail) == (State.UNDEFINED, True)
-
-
-async def test_a_spent_budget_is_no_matter_for_sentences() -> None:
-    spent = Failure(Cause.BUDGET, "spent")
-    judge = scripted(extract_claims=lambda q: () if q.by == "sentences" else spent)
-    said = await score("faithfulness,claim_source=hybrid", judge)
-    assert (said.cause, kinds(judge)) == (Cause.BUDGET, ["extract_claims"])
-
-
-async def test_a_note_of_the_judge_is_in_the_detail() -> None:
-    reply = Reply((Claim(text="It is blue."),), notes=("one sentence was left out",))
-    said = await score("faithfulness", scripted(extract_claims=reply))
-    assert said.detail["note"] == "one sentence was left out"
-
-
-async def test_an_explanation_is_a_detail() -> None:
+async def test_an_explanation_is_a_detail_and_without_one_no_score_is_lost() -> None:
     judge = scripted()
     said = await score("faithfulness,include_reason=true", judge)
     assert said.detail["explanation"] == "Two of three are backed."
@@ -225,9 +196,6 @@ async def test_an_explanation_is_a_detail() -> None:
         labels=(Label.SUPPORTED, Label.SUPPORTED, Label.NOT_ENOUGH_INFO),
         reasons=("said", "said", ""),
     )
-
-
-async def test_no_explanation_loses_no_score() -> None:
     said = await score("faithfulness,include_reason=true", scripted(explain=NO))
     assert said.value == pytest.approx(2 / 3)
     assert said.detail["explanation"] == "none: nothing readable"
@@ -239,12 +207,6 @@ async def test_what_was_not_judged_is_not_explained() -> None:
         said = await score("faithfulness,include_reason=true", judge)
         assert "explain" not in kinds(judge)
         assert "explanation" not in said.detail
-
-
-async def test_partial_is_passed_on() -> None:
-    await score("faithfulness,allow_partial=true", judge := scripted())
-    assert isinstance(asked := judge.asked[1], VerifyClaims)
-    assert asked.partial is True
 
 
 MODES = (
@@ -288,31 +250,28 @@ def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
         )
 
 
-@each_case("policy", POLICIES)
-def test_a_metric_tells_its_policy(policy: str) -> None:
-    assert get(f"faithfulness:{policy}").described.policy == policy
-    assert get("hit").described.policy is None
-
-
 async def test_where_no_facts_were_found_that_is_the_reason() -> None:
     judge = scripted(extract_truths=())
     said = await score("faithfulness,verify=truths", judge)
     assert (said.value, "verify_claims" in kinds(judge)) == (0, False)
     assert {claim.reason for claim in said.claims} == {"no facts were found in the contexts"}
+    broken = scripted(extract_truths=lambda q: NO if "blue" in q.context else ["A fact."])
+    assert (await score("faithfulness,verify=truths", broken)).cause is Cause.MALFORMED
 
 
-@each_case(
-    "said", ["verify=all", "claim_source=words", "batch_size=0", "truths_limit=0",
-             "allow_partial=perhaps",
-             "threshold=nan", "policy=stern"],
-)  # fmt: skip
+WRONG = (
+    "verify=all claim_source=words batch_size=0 truths_limit=0 allow_partial=perhaps threshold=nan"
+)
+
+
+@each_case("said", WRONG.split())
 def test_a_parameter_out_of_its_range_is_refused(said: str) -> None:
     with pytest.raises(UsageError):
         get(f"faithfulness,{said}")
 
 
-@each_case("mode", MODES)
-@each_case("contexts", [SAMPLE.contexts, (), (Context(text=" "),)], ids=["some", "none", "blank"])
+@each_case("mode", ["", ",verify=truths,claim_source=hybrid", ",batch_size=2,include_reason=true"])
+@each_case("contexts", [SAMPLE.contexts, (), (Context(text=" "),)])
 async def test_no_policy_asks_what_another_does_not(
     mode: str, contexts: tuple[Context, ...]
 ) -> None:
@@ -323,12 +282,11 @@ async def test_no_policy_asks_what_another_does_not(
         for policy in POLICIES
     }
     assert len({tuple(each.key for each in row.exchanges) for row in rows.values()}) == 1
-    for row in rows.values():
-        for policy, own in rows.items():
-            metric = get(f"faithfulness:{policy}{mode}")
-            again = await rescore_row(replace(row, scores={}), [metric])
-            assert list(again.scores) == [str(metric)]
-            assert score_of(again) == score_of(own)
+    for policy, own in rows.items():
+        metric = get(f"faithfulness:{policy}{mode}")
+        again = await rescore_row(replace(rows["strict"], scores={}), [metric])
+        assert list(again.scores) == [str(metric)]
+        assert score_of(again) == score_of(own)
 
 
 async def test_what_was_not_asked_cannot_be_scored() -> None:
@@ -340,7 +298,7 @@ async def test_what_was_not_asked_cannot_be_scored() -> None:
 CLAIMS, VERIFY, TRUTHS, EXPLAIN = "extract_claims", "verify_claims", "extract_truths", "explain"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("preset", "asked"),
     [
         ("ragas", [CLAIMS, VERIFY]),
@@ -357,33 +315,23 @@ def test_a_preset_asks_what_its_document_names(preset: str, asked: list[str]) ->
     assert run.manifest.plan.policy == PRESETS[preset]["policy"]
     (name,) = run.metrics
     assert name.startswith(f"faithfulness:{preset}")
-    assert run.rows[0].scores[name].state is State.SCORED
 
 
-def test_ragaliq_puts_each_claim_by_itself_and_promptfoos_plan_five() -> None:
-    many = [Claim(text=f"Claim {number}.") for number in range(12)]
-    for preset, sizes in (("ragaliq", [1] * 12), ("promptfoo-plan", [4, 4, 4])):
-        judge = scripted(extract_claims=many)
-        around = SplitJudge(judge, context_window=100_000)
-        evaluate([SAMPLE], metrics="faithfulness", judge=around, preset=preset)
-        assert [len(q.claims) for q in judge.asked if isinstance(q, VerifyClaims)] == sizes
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
+@each_case(
+    ("options", "kinds"),
     [
-        ({"verify": "truths"}, "the judge offline does not support extract_truths"),
-        ({"config": {"include_reason": True}}, "the judge offline does not support explain"),
-        ({"preset": "deepeval"}, "the judge offline does not support extract_truths, explain"),
+        ({"config": {"include_reason": True}}, "explain"),
+        ({"preset": "deepeval"}, "extract_truths, explain"),
     ],
 )
 def test_what_the_offline_judge_cannot_do_is_told_before_the_run(
-    options: dict[str, object], told: str
+    options: dict[str, Any], kinds: str
 ) -> None:
+    told = f"the judge offline does not support {kinds}"
     with pytest.raises(UsageError, match=told):
-        evaluate([SAMPLE], metrics="faithfulness", **options)  # type: ignore[arg-type]
+        evaluate([SAMPLE], metrics="faithfulness", **options)
     sample = SAMPLE.model_copy(update={"ranking": (Context(id="1"),), "relevance": {"1": 1.0}})
-    run = evaluate([sample], metrics="all", **options)  # type: ignore[arg-type]
+    run = evaluate([sample], metrics="all", **options)
     (why,) = (why for name, why in run.manifest.not_run.items() if name.startswith("faithful"))
     assert told in why
 
@@ -395,24 +343,16 @@ def test_the_offline_judge_takes_sentences_for_claims() -> None:
         assert len(scored.claims) == 3
 
 
-async def test_two_hundred_claims() -> None:
-    many = [Claim(text=f"Claim {number}.") for number in range(200)]
-    judge = scripted(extract_claims=many)
-    said = await asyncio.wait_for(score("faithfulness", judge), 10)
-    assert (said.detail["claims"], len(judge.asked)) == (200, 8)
-
-
-@pytest.mark.parametrize(
-    ("name", "spelled"),
+@each_case(
+    ("said", "spelled"),
     [
-        ("faithfulness,include_reason=True", "faithfulness,include_reason=true"),
-        ("faithfulness,threshold=1.0", "faithfulness,threshold=1"),
-        ("faithfulness,threshold=0.1234567890123456", "faithfulness,threshold=0.1234567890123456"),
+        ("include_reason=True", "include_reason=true"),
+        ("threshold=1.0", "threshold=1"),
+        ("threshold=0.1234567890123456", "threshold=0.1234567890123456"),
     ],
 )
-def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:
-    assert str(get(name)) == spelled
-    assert get(spelled) == get(name)
+def test_a_name_is_spelled_as_people_write_it(said: str, spelled: str) -> None:
+    assert str(get(f"faithfulness,{said}")) == f"faithfulness,{spelled}"
 
 
 SILENT = {"extract_claims": []}  # a judge that finds no claims
@@ -446,30 +386,17 @@ async def test_no_claims_in_other_responses_are_what_the_policy_says(
     assert (judged.state, judged.value, judged.fallback) == (ruling.state, ruling.value, False)
 
 
-async def test_hybrid_claims_are_sentences_if_the_judge_finds_none() -> None:
-    def asked(question: ExtractClaims) -> list[Claim]:
-        return [Claim(text=text) for text in TEXTS if question.by == "sentences"]
-
-    judged = await score("faithfulness,claim_source=hybrid", scripted(extract_claims=asked))
-    assert judged.value == pytest.approx(2 / 3)
-    assert judged.detail["note"] == (
-        "the claims are sentences, because none were extracted: no_claims"
-    )
-
-
-@each_case("name", [*(f"faithfulness:{policy}" for policy in POLICIES), "claim_precision"])
+@each_case("name", ["faithfulness", "faithfulness:promptfoo-plan", "claim_precision"])
 def test_one_answer_with_claims_of_ten_passes_no_gate(name: str) -> None:
-    found = [Claim(text="It is blue.")]
     judge = scripted(
-        extract_claims=lambda asked: found if "blue" in asked.response else [],
-        verify_claims=[Verdict(label=Label.SUPPORTED, confidence=0.9)],
+        extract_claims=lambda q: [Claim(text="It is blue.")] if "blue" in q.response else [],
+        verify_claims=[Verdict(label=Label.SUPPORTED)],
     )
     texts = ["It is blue.", *(f"It lasts {hours} hours." for hours in range(20, 29))]
-    rows = [SAMPLE.model_copy(update={"id": f"q{n}", "response": x}) for n, x in enumerate(texts)]
-    rows = [row.model_copy(update={"reference": "It is blue."}) for row in rows]
+    rows = [ANSWERED.model_copy(update={"id": f"q{n}", "response": x}) for n, x in enumerate(texts)]
     run = evaluate(rows, metrics=name, judge=judge, fail_under={name: 0.5})
     (summary,) = run.summary().values()
-    assert (summary.scored, summary.failed, dict(summary.causes)) == (1, 9, {"no_claims": 9})
+    assert (summary.scored, dict(summary.causes)) == (1, {"no_claims": 9})
     assert "9 of 10 scores" in str(run.troubles)
 
 
@@ -485,41 +412,19 @@ BACKED, UNBACKED = Label.SUPPORTED, Label.NOT_ENOUGH_INFO
 
 async def test_a_score_has_the_probability_that_all_claims_are_supported() -> None:
     judge = verdicts((BACKED, 0.9), (UNBACKED, 0.6), (Label.CONTRADICTED, 0.8))
-    score = score_of(await row_of("faithfulness", judge))
-    assert score.value == pytest.approx(1 / 3)
-    assert score.detail["mean_support"] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
-    assert score.detail["all_supported"] == pytest.approx(0.9 * 0.4 * 0.2)
-    without = score_of(await row_of("faithfulness", verdicts((BACKED, 0.9), (UNBACKED, None))))
+    said = await score("faithfulness", judge)
+    assert said.value == pytest.approx(1 / 3)
+    assert said.detail["mean_support"] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
+    assert said.detail["all_supported"] == pytest.approx(0.9 * 0.4 * 0.2)
+    without = await score("faithfulness", verdicts((BACKED, 0.9), (UNBACKED, None)))
     assert not without.detail.keys() & {"mean_support", "all_supported"}
 
 
 async def test_the_policy_expected_is_the_mean_probability() -> None:
     judge = verdicts((BACKED, 0.9), (UNBACKED, 0.6), (BACKED, 0.5))
-    assert score_of(await row_of("faithfulness:expected", judge)).value == pytest.approx(0.6)
-    row = await row_of("faithfulness:expected", verdicts((BACKED, 0.9), (UNBACKED, None)))
-    assert score_of(row).state is State.UNDEFINED
-    assert "needs the judge's confidence in each verdict" in (score_of(row).reason or "")
-    nothing = await row_of(
-        "faithfulness:expected", judge, SAMPLE.model_copy(update={"contexts": ()})
-    )
-    assert score_of(nothing).value == 0.0
-
-
-def test_the_worst_samples_have_the_lowest_score_then_the_lowest_probability() -> None:
-    texts = {
-        "A 6 hour battery.": "right",
-        "A 6 hour battery. It has a red case. It has two doors. It has a blue lamp.": "half right",
-        "It has two doors.": "wrong",
-        "It has two doors. It has a blue lamp.": "both wrong",
-    }
-    context = "A 6 hour battery. It has a red case."
-    rows = [
-        {"id": name, "query": "q", "response": text, "contexts": [context]}
-        for text, name in texts.items()
-    ]
-    run = evaluate(rows, metrics="faithfulness", judge="offline")
-    details = {row.sample.id: row.scores["faithfulness"].detail for row in run.rows}
-    worst = run.counts.scores["faithfulness"].worst(higher_is_better=True)
-    assert [each.sample_id for each in worst] == ["both wrong", "wrong", "half right", "right"]
-    assert details["both wrong"]["all_supported"] < details["wrong"]["all_supported"]
-    assert details["half right"]["all_supported"] < details["wrong"]["all_supported"]
+    assert (await score("faithfulness:expected", judge)).value == pytest.approx(0.6)
+    unsure = await score("faithfulness:expected", verdicts((BACKED, 0.9), (UNBACKED, None)))
+    assert unsure.state is State.UNDEFINED
+    assert "needs the judge's confidence in each verdict" in (unsure.reason or "")
+    bare = SAMPLE.model_copy(update={"contexts": ()})
+    assert (await score("faithfulness:expected", judge, bare)).value == 0.0

@@ -6,7 +6,7 @@ from ragstone.metrics.claims import Faithfulness
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import UNDEFINED, get_policy
 from ragstone.types.reply import Failure, PartialVerdict
-from ragstone.types.score import State
+from ragstone.types.score import Score, State
 
 CLAIMS = tuple(Claim(text=f"Claim {number}.") for number in (1, 2, 3))
 YES, PART, NO = (
@@ -17,6 +17,10 @@ YES, PART, NO = (
 
 def scorer(policy: str = "strict", mark: float | None = None) -> Faithfulness:
     return Faithfulness(policy=policy, threshold=mark)
+
+
+def partial(policy: str, failure: Failure, mark: float | None = None) -> Score:
+    return scorer(policy, mark).score_partial(failure, CLAIMS)
 
 
 def judged(*verdicts: Verdict) -> list[JudgedClaim]:
@@ -63,92 +67,75 @@ def test_a_mark_of_ones_own_goes_before_the_policys(
 
 
 def test_what_is_flagged_never_passes_and_says_why() -> None:
-    score = scorer("ragas", 0.5).score_partial(mismatch(came(YES)), CLAIMS)
+    score = partial("ragas", mismatch(came(YES)), 0.5)
     assert (score.value, score.passed, score.fallback) == (1.0, False, True)
     assert score.reason == (
         "Faithfulness 1.00 is >= 0.5, but does not pass; flagged: not one verdict a claim"
     )
     assert score.detail["claims"] == 3
-    bare = scorer("ragas").score_partial(mismatch(came(YES)), CLAIMS)
+    bare = partial("ragas", mismatch(came(YES)))
     assert (bare.passed, bare.reason) == (None, "flagged: not one verdict a claim")
 
 
 def test_a_verdict_is_on_the_claim_it_names_else_on_that_of_its_place() -> None:
-    failure = mismatch(came(YES, 3), came(NO), came(YES, 9), came(NO, 0))
-    score = scorer("ragas").score_partial(failure, CLAIMS)
-    assert [claim.text for claim in score.claims] == [
-        "Claim 3.",
-        "Claim 2.",
-        "(no claim has the number 9)",
-        "(no claim has the number 4)",
-    ]
+    score = partial("ragas", mismatch(came(YES, 3), came(NO), came(YES, 9), came(NO, 0)))
+    lost = [f"(no claim has the number {number})" for number in (9, 4)]
+    assert [claim.text for claim in score.claims] == ["Claim 3.", "Claim 2.", *lost]
 
 
 def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
     failure = mismatch(came(YES), came(NO), came(NO), came(NO))
-    assert scorer("ragas").score_partial(failure, CLAIMS).value == pytest.approx(1 / 4)
-    assert scorer("promptfoo-plan").score_partial(failure, CLAIMS).value == pytest.approx(1 / 3)
-    assert scorer("strict").score_partial(failure, CLAIMS).cause is Cause.COUNT_MISMATCH
+    assert partial("ragas", failure).value == pytest.approx(1 / 4)
+    assert partial("promptfoo-plan", failure).value == pytest.approx(1 / 3)
+    assert partial("strict", failure).cause is Cause.COUNT_MISMATCH
 
 
 @each_case(
     ("verdicts", "left"),
-    [
-        ([YES], 1 / 3),
-        ([YES, YES], 2 / 3),
-        ([NO, NO], 0.0),
-        ([YES, YES, YES, NO], 2 / 3),
-        ([NO, NO, NO, NO, YES], 0.0),
-    ],
+    [([YES], 1 / 3), ([NO, NO], 0.0), ([YES, YES, YES, NO], 2 / 3), ([NO, NO, NO, NO, YES], 0.0)],
 )
 def test_promptfoo_takes_off_each_no_and_each_verdict_that_is_missing(
     verdicts: list[Verdict], left: float
 ) -> None:
-    score = scorer("promptfoo").score_partial(mismatch(*map(came, verdicts)), CLAIMS)
+    score = partial("promptfoo", mismatch(*map(came, verdicts)))
     assert (score.value, score.fallback, score.passed) == (pytest.approx(left), True, False)
 
 
 def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
-    failure = Failure(
-        Cause.MALFORMED, "'perhaps' is not a label",
-        (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3)),
-    )  # fmt: skip
-    score = scorer("deepeval").score_partial(failure, CLAIMS)
+    items = (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3))
+    failure = Failure(Cause.MALFORMED, "'perhaps' is not a label", items)
+    score = partial("deepeval", failure)
     assert (score.value, score.fallback) == (1.0, True)
     assert score.claims[1].label is Label.NOT_ENOUGH_INFO
     assert score.claims[1].reason == "the label 'perhaps' cannot be read"
-    strict = scorer().score_partial(failure, CLAIMS)
+    strict = partial("strict", failure)
     assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is not a label")
-    ragas = scorer("ragas").score_partial(
-        mismatch(came(YES), PartialVerdict(2, "perhaps", None)), CLAIMS
-    )
+    ragas = partial("ragas", mismatch(*items[:2]))
     assert (ragas.state, ragas.cause) == (State.FAILED, Cause.MALFORMED)
 
 
 def test_what_came_of_a_call_that_broke_off_is_no_number() -> None:
     failure = Failure(Cause.TIMEOUT, "too late", (came(YES, 1), came(YES, 2), came(YES, 3)))
     for policy in ("strict", "ragas", "deepeval", "ragaliq"):
-        assert scorer(policy).score_partial(failure, CLAIMS).cause is Cause.TIMEOUT
+        assert partial(policy, failure).cause is Cause.TIMEOUT
     half = Failure(Cause.MALFORMED, "garbled", (came(YES, 1),))
-    assert scorer("deepeval").score_partial(half, CLAIMS).cause is Cause.MALFORMED
+    assert partial("deepeval", half).cause is Cause.MALFORMED
 
 
 def test_a_ruling_is_told_with_its_reason() -> None:
+    def ruled(policy: str, mark: float | None = None) -> Score:
+        return scorer(policy, mark).score_outcome(get_policy(policy).no_claims, "no claims")
+
     assert scorer().score_outcome(UNDEFINED, "no claims").reason == "no claims"
-    one = scorer("ragaliq").score_outcome(get_policy("ragaliq").no_claims, "no claims")
+    one = ruled("ragaliq")
     assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
-    never = scorer("promptfoo-plan", 0.0).score_outcome(
-        get_policy("promptfoo-plan").no_claims, "no claims"
-    )
+    never = ruled("promptfoo-plan", 0.0)
     assert (never.value, never.passed, never.fallback) == (0.0, False, False)
     assert never.reason == "Faithfulness 0.00 is >= 0, but does not pass: no statements (no claims)"
-    below = scorer("promptfoo-plan").score_outcome(
-        get_policy("promptfoo-plan").no_claims, "no claims"
-    )
+    below = ruled("promptfoo-plan")
     assert not below.passed
     assert below.reason == "Faithfulness 0.00 is < 0.5: no statements (no claims)"
-    half = scorer("promptfoo-plan").score_outcome(
-        get_policy("promptfoo-plan").unanswered, "too late"
-    )
+    unanswered = get_policy("promptfoo-plan").unanswered
+    half = scorer("promptfoo-plan").score_outcome(unanswered, "too late")
     assert (half.value, half.passed) == (0.5, False)
-    assert half.reason == ("Faithfulness 0.50 is >= 0.5, but does not pass; flagged: too late")
+    assert half.reason == "Faithfulness 0.50 is >= 0.5, but does not pass; flagged: too late"

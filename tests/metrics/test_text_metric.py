@@ -26,7 +26,7 @@ async def score(metric: Metric, response: str, reference: str) -> Score:
     return await metric.score(sample, asker(JUDGE))
 
 
-@each_case("metric", METRICS, ids=str)
+@each_case("metric", METRICS)
 @each_case("blank", ["", " \n\t", "\u3000"])
 async def test_a_blank_response_is_0_and_a_blank_reference_undefined(
     metric: Metric, blank: str
@@ -36,17 +36,9 @@ async def test_a_blank_response_is_0_and_a_blank_reference_undefined(
     assert {(s.state, s.reason) for s in undefined} == {("undefined", "the reference is empty")}
 
 
-@each_case("metric", METRICS, ids=str)
+@each_case("metric", METRICS)
 @each_case(
-    "text",
-    [
-        "half \ud800 character",
-        "nul \x00 here",
-        "电池可用二十小时。",
-        "ไทย",
-        "बैटरी",
-        "word " * 20_000,
-    ],
+    "text", ["half \ud800 character", "nul \x00 here", "电池可用二十小时。", "ไทย", "word " * 3_000]
 )
 async def test_any_text_is_scored_and_equal_texts_are_1(metric: Metric, text: str) -> None:
     assert (await score(metric, text, text)).value == pytest.approx(1.0, abs=0)
@@ -68,10 +60,8 @@ def test_plain_texts_differ_in_words_only(text: str, same: str) -> None:
     assert plain(text) == plain(same)
 
 
-@pytest.mark.parametrize("metric", METRICS[2:], ids=str)
-def test_a_missing_library_is_told_before_the_run(
-    metric: Metric, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each_case("metric", METRICS[2:])
+def test_a_missing_library_is_told_before_the_run(metric: Metric) -> None:
     held: dict[str, Any] = {"response": "a", "reference": "a"}
     samples = samples_of([Sample(id="1", query="q", **held)])
 
@@ -80,10 +70,11 @@ def test_a_missing_library_is_told_before_the_run(
         return Preflight.compare(metrics, samples, judge=JUDGE, target=None, every=False)
 
     assert ready().refused == {}
-    for name in metric.packages:
-        monkeypatch.setitem(sys.modules, name, None)
-    assert ready().refused == {str(metric): "needs an extra: pip install 'ragstone[text]'"}
-    assert ready().metrics == (ExactMatch(),)
+    with pytest.MonkeyPatch.context() as patched:
+        for name in metric.packages:
+            patched.setitem(sys.modules, name, None)
+        assert ready().refused == {str(metric): "needs an extra: pip install 'ragstone[text]'"}
+        assert ready().metrics == (ExactMatch(),)
 
 
 def test_no_library_is_imported_before_it_is_needed() -> None:
