@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, UsageError
@@ -100,66 +101,54 @@ async def test_its_verdicts_come_to_the_observed_numbers(judge: Judge, writing) 
             assert policy.number(labels, due=due) == pytest.approx(case["score"]), case
 
 
-async def test_text_may_stand_in_json(judge: Judge, writing) -> None:
-    writing(json.dumps({"text": "one\ntwo"}))
+@each_case(
+    ("written", "count"),
+    [(json.dumps({"text": "one\ntwo"}), 2), ("one\ntwo", 2), ("[" * 100_000, 1)],
+)
+async def test_text_may_stand_in_json(
+    judge: Judge, writing, faulty, written: str, count: int
+) -> None:
+    writing(written)
     async with judge:
-        assert [claim.text for claim in (await judge.answer(ASKED)).value] == ["one", "two"]
-
-
-async def test_json_that_is_no_text_is_no_statement(judge: Judge, writing) -> None:
-    writing(json.dumps({"text": None}))
-    async with judge:
-        outcome = await outcome_of(judge, ASKED)
-    assert isinstance(outcome, Failure)
-    assert outcome.cause is Cause.MALFORMED
-
-
-@pytest.mark.parametrize("question", [ASKED, VerifyClaims(claims=("one",), contexts=("c.",))])
-async def test_an_empty_text_in_json_is_an_empty_reply(judge: Judge, writing, question) -> None:
-    """promptfoo fails a test whose judge returns nothing, even at threshold 0."""
-    writing(json.dumps({"text": ""}))
-    async with judge:
-        outcome = await outcome_of(judge, question)
-    assert isinstance(outcome, Failure)
-    assert (outcome.cause, outcome.message) == (Cause.MALFORMED, "the judge's reply is empty")
-
-
-async def test_brackets_without_end_are_text(judge: Judge, writing) -> None:
-    writing("[" * 100_000)
-    async with judge:
-        assert len((await judge.answer(ASKED)).value) == 1
-
-
-async def test_the_sample_is_fenced_in_the_prompt(judge: Judge, writing, faulty) -> None:
-    writing("one")
-    async with judge:
-        await judge.answer(ASKED)
+        assert len((await judge.answer(ASKED)).value) == count
     user = faulty.called(CHAT)[0].json["messages"][1]["content"]
     assert user.startswith("<query-")
     assert "said.\n</response-" in user
 
 
-@pytest.mark.parametrize(
+EMPTY = "the judge's reply is empty"
+
+
+@each_case("question", [ASKED, VerifyClaims(claims=("one",), contexts=("c.",))])
+@each_case(
     ("text", "more", "cause"),
-    [(None, {"refusal": "I will not."}, Cause.REFUSAL), ("", {}, Cause.MALFORMED)],
+    [
+        (json.dumps({"text": None}), {}, Cause.MALFORMED),
+        (json.dumps({"text": ""}), {}, Cause.MALFORMED),
+        ("", {}, Cause.MALFORMED),
+        (None, {"refusal": "I will not."}, Cause.REFUSAL),
+    ],
 )
-async def test_no_text_is_no_answer(judge, writing, text, more, cause: Cause) -> None:
+async def test_no_text_is_no_answer(
+    judge: Judge, writing, question: Question[object], text: str | None, more: dict, cause: Cause
+) -> None:
+    """promptfoo fails a test whose judge returns nothing, even at threshold 0."""
     writing(text, **more)
     async with judge:
-        outcome = await outcome_of(judge, ASKED)
+        outcome = await outcome_of(judge, question)
     assert isinstance(outcome, Failure)
     assert (outcome.cause, outcome.usage.calls) == (cause, 1)
+    assert text is None or "null" in text or outcome.message == EMPTY
 
 
-@pytest.mark.parametrize("question", [ASKED, VerifyClaims(claims=("one", "two"), contexts=("c.",))])
+@each_case("question", [ASKED, VerifyClaims(claims=("one", "two"), contexts=("c.",))])
 async def test_a_reply_cut_by_the_token_limit_is_no_answer(
     judge: Judge, faulty, behave, question: Question[object]
 ) -> None:
     """Its last statement would be half a one, and its missing verdicts would count as no."""
     text = '{"text": "one\\nverdict: yes. The tow'
-    message = {"role": "assistant", "content": text}
-    choices = [{"finish_reason": "length", "message": message}]
-    faulty.script(CHAT, behave.reply({"choices": choices, "usage": {}}))
+    choice = {"finish_reason": "length", "message": {"role": "assistant", "content": text}}
+    faulty.script(CHAT, behave.reply({"choices": [choice], "usage": {}}))
     async with judge:
         outcome = await outcome_of(judge, question)
     assert isinstance(outcome, Failure)
@@ -175,15 +164,7 @@ def test_the_room_of_a_reply_is_part_of_who_answers() -> None:
     assert (made[0] == made[1], made[1] == made[2]) == (False, True)
 
 
-async def test_a_server_that_fails_is_no_answer(judge: Judge, faulty, behave, quick) -> None:
-    faulty.script(CHAT, behave.reply(b"broken", status=500))
-    async with judge:
-        outcome = await outcome_of(judge, ASKED)
-    assert isinstance(outcome, Failure)
-    assert outcome.cause is Cause.UNREACHABLE
-
-
-@pytest.mark.parametrize("named", ["offline", "openai:a,openai:b", "anthropic:m"])
+@each_case("named", ["offline", "openai:a,openai:b", "anthropic:m"])
 def test_only_one_model_can_be_read_so(named: str) -> None:
     with pytest.raises(UsageError, match="supports one model of openai"):
         legacy_judge(Plan(judge=named), Budget())
