@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import pytrec_eval
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.errors import InputError
@@ -80,18 +80,15 @@ def as_regular_trec(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
 
 def as_scattered_trec(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
     """Packed, and each query's lines apart from one another."""
-    rows = [
+    lines = [
         (i, f"{q} 0 {d} {g}\n") for q, r in judged.items() for i, (d, g) in enumerate(r.items())
     ]
-    with gzip.open(folder / "qrels.gz", "wt", encoding="utf-8") as file:
-        file.writelines(line for _, line in sorted(rows, key=lambda row: row[0]))
-    rows = [
-        (i, f"{q} Q0 {d} 1 {s!r} tag\n")
-        for q, r in ran.items()
-        for i, (d, s) in enumerate(r.items())
+    found = [
+        (i, f"{q} Q0 {d} 1 {s!r} t\n") for q, r in ran.items() for i, (d, s) in enumerate(r.items())
     ]
-    with gzip.open(folder / "run.gz", "wt", encoding="utf-8") as file:
-        file.writelines(line for _, line in sorted(rows, key=lambda row: row[0]))
+    for name, rows in (("qrels.gz", lines), ("run.gz", found)):
+        with gzip.open(folder / name, "wt", encoding="utf-8") as file:
+            file.writelines(line for _, line in sorted(rows, key=lambda row: row[0]))
     return folder / "qrels.gz", folder / "run.gz"
 
 
@@ -137,14 +134,8 @@ def as_json(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
 
 
 FORMATS: tuple[Writer, ...] = (
-    as_trec,
-    as_regular_trec,
-    as_scattered_trec,
-    as_lines,
-    as_columns,
-    as_beir,
-    as_tables,
-    as_json,
+    *(as_trec, as_regular_trec, as_scattered_trec, as_lines),
+    *(as_columns, as_beir, as_tables, as_json),
 )
 
 
@@ -175,64 +166,27 @@ def check(
             )
 
 
-@pytest.mark.parametrize("write", FORMATS)
-@given(judged=qrels, ran=rankings)
+@settings(max_examples=2 * settings.default.max_examples)
+@given(write=st.sampled_from(FORMATS), judged=qrels, ran=rankings)
 def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran) -> None:
+    """What is missing is left out, or is 0 as with trec_eval's option -c."""
     if not judged.keys() & ran.keys():
         with pytest.raises(InputError, match="none of its queries is judged"):
             values_of(write, judged, ran, "skip")
         return
-    evaluator = pytrec_eval.RelevanceEvaluator(judged, MEASURES)
+    theirs = pytrec_eval.RelevanceEvaluator(judged, MEASURES).evaluate(ran)
     found = values_of(write, judged, ran, "skip")
-    check(found, evaluator.evaluate(ran))
+    check(found, theirs)
     for query, values in values_of(write, judged, ran, "skip", CUT).items():
         first = values.pop("mrr@3")
         assert first == (found[query][f"mrr@{DEEP}"] if first else 0)
         assert values == {name: found[query][name] for name in values}
-
-
-@given(judged=qrels, ran=rankings)
-def test_what_is_missing_is_0_as_with_trec_evals_option_c(judged: Qrels, ran: Ran) -> None:
-    if not judged.keys() & ran.keys():
-        with pytest.raises(InputError, match="none of its queries is judged"):
-            values_of(as_trec, judged, ran, "zero")
-        return
-    found = values_of(as_trec, judged, ran, "zero")
-    theirs = pytrec_eval.RelevanceEvaluator(judged, MEASURES).evaluate(ran)
     nothing = dict.fromkeys(THEIRS.values(), 0.0)
-    check(found, {query: theirs.get(query, nothing) for query in judged})
+    expected = {query: theirs.get(query, nothing) for query in judged}
+    check(values_of(write, judged, ran, "zero"), expected)
 
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "data" / "trec"
-PRINTED = {
-    **{f"success_{k}": f"hit@{k}" for k in (1, 5, 10)},
-    **{f"recall_{k}": f"recall@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
-    **{f"P_{k}": f"precision@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
-    **{f"map_cut_{k}": f"map@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
-    **{f"ndcg_cut_{k}": f"ndcg@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
-    "recip_rank": "mrr@1000",
-    "Rprec": "r_precision",
-    "bpref": "bpref",
-}
-
-
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="trec_eval's sample files are not there")
-def test_trec_evals_own_sample_comes_to_what_it_printed() -> None:
-    plan = Plan(metrics=tuple(PRINTED.values()))
-    run = RankingEvaluation.of(SAMPLES / "qrels.test", plan, missing="skip").run(
-        SAMPLES / "results.test"
-    )
-    ours = {row.sample.id: row.scores for row in run.rows}
-    checked = 0
-    for line in (SAMPLES / "out.test.aq").read_text().splitlines():
-        measure, query, printed = line.split()
-        if measure in PRINTED and query in ours:
-            assert ours[query][PRINTED[measure]].value == pytest.approx(float(printed), abs=5.1e-5)
-            checked += 1
-        elif measure in PRINTED and query == "all":
-            mean = run.summary()[PRINTED[measure]].mean
-            assert mean == pytest.approx(float(printed), abs=5.1e-5)
-    assert checked >= 100
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="trec_eval's sample files are not there")
