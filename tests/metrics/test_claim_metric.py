@@ -1,6 +1,6 @@
 import asyncio
+import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -209,45 +209,35 @@ async def test_what_was_not_judged_is_not_explained() -> None:
         assert "explanation" not in said.detail
 
 
-MODES = (
-    "",
-    ",verify=each",
-    ",verify=truths",
-    ",verify=truths,truths_limit=2",
-    ",claim_source=sentences",
-    ",claim_source=hybrid",
-    ",include_reason=true",
-    ",allow_partial=true",
-    ",batch_size=2",
-    ",threshold=0.25",
-    ",threshold=1.0,verify=truths,claim_source=hybrid,batch_size=3,truths_limit=9,include_reason=true",
+@each_case(
+    ("said", "spelled"),
+    [
+        ("", ""),
+        (",verify=truths,truths_limit=2", ",verify=truths,truths_limit=2"),
+        (",batch_size=3,claim_source=hybrid", ",claim_source=hybrid,batch_size=3"),
+        (",include_reason=True,allow_partial=true", ",allow_partial=true,include_reason=true"),
+        (",threshold=1.0", ",threshold=1"),
+        (",threshold=0.1234567890123456", ",threshold=0.1234567890123456"),
+    ],
 )
-
-
-@each_case("policy", POLICIES)
-@each_case("mode", MODES)
-def test_a_metric_is_its_name(policy: str, mode: str) -> None:
-    metric = get(f"faithfulness:{policy}{mode}")
-    assert isinstance(metric, Faithfulness)
-    assert metric.policy == policy
-    assert get(str(metric)) == metric
-    again = str(get(str(metric)))
-    assert again == str(metric)
-    assert again.count(",") == mode.count(",")
+def test_a_metric_is_its_name_as_people_write_it(said: str, spelled: str) -> None:
+    for policy in POLICIES:
+        metric = get(f"faithfulness:{policy}{said}")
+        assert isinstance(metric, Faithfulness)
+        assert metric.policy == policy
+        assert str(metric) == f"faithfulness{'' if policy == 'strict' else f':{policy}'}{spelled}"
+        assert get(str(metric)) == metric
 
 
 @each_case("policy", POLICIES)
 def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
     low, high = (-1, 1) if policy == "weighted" else (0, 1)
-    for mark in (low, high, 0.5):
-        metric = get(f"faithfulness:{policy},threshold={mark:g}")
-        assert get(str(metric)) == metric
+    for mark in (low, high):
+        get(f"faithfulness:{policy},threshold={mark}")
     for mark in (low - 0.01, high + 0.01, 80):
-        with pytest.raises(UsageError) as raised:
+        told = f"threshold={mark:g} is not between {low} and {high}; write 80 percent as 0.8"
+        with pytest.raises(UsageError, match=re.escape(told)):
             get(f"faithfulness:{policy},threshold={mark:g}")
-        assert str(raised.value) == (
-            f"threshold={mark:g} is not between {low} and {high}; write 80 percent as 0.8"
-        )
 
 
 async def test_where_no_facts_were_found_that_is_the_reason() -> None:
@@ -268,25 +258,6 @@ WRONG = (
 def test_a_parameter_out_of_its_range_is_refused(said: str) -> None:
     with pytest.raises(UsageError):
         get(f"faithfulness,{said}")
-
-
-@each_case("mode", ["", ",verify=truths,claim_source=hybrid", ",batch_size=2,include_reason=true"])
-@each_case("contexts", [SAMPLE.contexts, (), (Context(text=" "),)])
-async def test_no_policy_asks_what_another_does_not(
-    mode: str, contexts: tuple[Context, ...]
-) -> None:
-    """So a ledger that was made under one can be scored under every other."""
-    sample = SAMPLE.model_copy(update={"contexts": contexts})
-    rows = {
-        policy: await row_of(f"faithfulness:{policy}{mode}", scripted(), sample)
-        for policy in POLICIES
-    }
-    assert len({tuple(each.key for each in row.exchanges) for row in rows.values()}) == 1
-    for policy, own in rows.items():
-        metric = get(f"faithfulness:{policy}{mode}")
-        again = await rescore_row(replace(rows["strict"], scores={}), [metric])
-        assert list(again.scores) == [str(metric)]
-        assert score_of(again) == score_of(own)
 
 
 async def test_what_was_not_asked_cannot_be_scored() -> None:
@@ -336,25 +307,6 @@ def test_what_the_offline_judge_cannot_do_is_told_before_the_run(
     assert told in why
 
 
-def test_the_offline_judge_takes_sentences_for_claims() -> None:
-    for claims in ("sentences", "hybrid", "llm"):
-        run = evaluate([SAMPLE], metrics="faithfulness", config={"claim_source": claims})
-        (scored,) = run.rows[0].scores.values()
-        assert len(scored.claims) == 3
-
-
-@each_case(
-    ("said", "spelled"),
-    [
-        ("include_reason=True", "include_reason=true"),
-        ("threshold=1.0", "threshold=1"),
-        ("threshold=0.1234567890123456", "threshold=0.1234567890123456"),
-    ],
-)
-def test_a_name_is_spelled_as_people_write_it(said: str, spelled: str) -> None:
-    assert str(get(f"faithfulness,{said}")) == f"faithfulness,{spelled}"
-
-
 SILENT = {"extract_claims": []}  # a judge that finds no claims
 ANSWERED = SAMPLE.model_copy(update={"reference": "It lasts 20 hours."})
 
@@ -373,17 +325,6 @@ async def test_no_claims_in_statements_are_a_failure_of_the_judge(name: str) -> 
     text = ANSWERED.reference if name.endswith("_recall") else ANSWERED.response
     said = f"no claims in what seems to make statements: {text}"
     assert name == "answer_correctness" or str(judged.reason).endswith(said)
-
-
-@each_case("policy", POLICIES)
-@each_case("response", ["Hello! How can I help you?", "Sure!", "I do not know.", " "])
-async def test_no_claims_in_other_responses_are_what_the_policy_says(
-    policy: str, response: str
-) -> None:
-    sample = SAMPLE.model_copy(update={"response": response})
-    judged = await score(f"faithfulness:{policy}", scripted(**SILENT), sample)
-    ruling = POLICIES[policy].no_claims
-    assert (judged.state, judged.value, judged.fallback) == (ruling.state, ruling.value, False)
 
 
 @each_case("name", ["faithfulness", "faithfulness:promptfoo-plan", "claim_precision"])

@@ -4,10 +4,10 @@ import pytest
 from tests.asking import asker
 from tests.cases import each_case
 
-from ragstone.errors import Cause
+from ragstone.errors import Cause, JudgeError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, get
-from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
+from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS, quoted
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
@@ -214,6 +214,27 @@ async def test_the_worked_example_of_hallucinated_claims(checks: Any) -> None:
 async def test_what_was_retrieved_and_is_wrong_is_no_hallucination(checks: Any) -> None:
     score = await checks(in_contexts="S S", in_reference="C N").score(HallucinatedClaims())
     assert score.value == 0.0
+
+
+async def test_a_check_that_fails_fails_all_and_the_others_are_asked(checks: Any) -> None:
+    def verdicts(question: VerifyClaims) -> object:
+        refused = Failure(Cause.REFUSAL, "I cannot")
+        return refused if len(question.contexts) == 3 else [{"label": "SUPPORTED"}]
+
+    made = checks(in_contexts="S", others={"verify_claims": verdicts})
+    with pytest.raises(JudgeError) as raised:
+        await made.score(HallucinatedClaims())
+    assert raised.value.cause is Cause.REFUSAL
+    assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
+
+
+async def test_a_quote_stands_in_every_copy_of_a_context_and_a_made_up_one_in_none(
+    checks: Any,
+) -> None:
+    made = checks(in_contexts="S1 S0 S02", in_reference="S S S")
+    sample = made.sample(contexts=[{"text": text} for text in ("one", "two", "one")])
+    claims = (await made.score(HallucinatedClaims())).claims[:3]
+    assert [sorted(quoted(claim, sample)) for claim in claims] == [[0, 2], [], [1]]
 
 
 async def test_without_contexts_only_the_reference_can_know(checks: Any) -> None:

@@ -1,4 +1,3 @@
-import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
@@ -35,18 +34,14 @@ def came(verdict: Verdict, number: int | None = None) -> PartialVerdict:
     return PartialVerdict(number, str(verdict.label), verdict)
 
 
-def test_the_detail_counts_claims_and_labels() -> None:
+def test_the_detail_counts_claims_labels_and_quotes_that_stand_in_no_context() -> None:
     score = scorer().score_verdicts(judged(YES, NO, NO))
     assert score.detail == {"claims": 3, "supported": 1, "contradicted": 2, "not_enough_info": 0}
     assert "partially_supported" in scorer().score_verdicts(judged(YES, PART)).detail
-
-
-def test_quotes_that_stand_in_no_context_are_counted() -> None:
     made_up = Evidence(context=0, quote="never said", verified=False)
     found = Evidence(context=0, start=0, end=4, quote="said", verified=True)
     shaky = YES.model_copy(update={"evidence": (made_up, found, made_up)})
     assert scorer().score_verdicts(judged(shaky, YES)).detail["quotes_not_found"] == 2
-    assert "quotes_not_found" not in scorer().score_verdicts(judged(YES)).detail
 
 
 @each_case(
@@ -83,24 +78,6 @@ def test_a_verdict_is_on_the_claim_it_names_else_on_that_of_its_place() -> None:
     assert [claim.text for claim in score.claims] == ["Claim 3.", "Claim 2.", *lost]
 
 
-def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
-    failure = mismatch(came(YES), came(NO), came(NO), came(NO))
-    assert partial("ragas", failure).value == pytest.approx(1 / 4)
-    assert partial("promptfoo-plan", failure).value == pytest.approx(1 / 3)
-    assert partial("strict", failure).cause is Cause.COUNT_MISMATCH
-
-
-@each_case(
-    ("verdicts", "left"),
-    [([YES], 1 / 3), ([NO, NO], 0.0), ([YES, YES, YES, NO], 2 / 3), ([NO, NO, NO, NO, YES], 0.0)],
-)
-def test_promptfoo_takes_off_each_no_and_each_verdict_that_is_missing(
-    verdicts: list[Verdict], left: float
-) -> None:
-    score = partial("promptfoo", mismatch(*map(came, verdicts)))
-    assert (score.value, score.fallback, score.passed) == (pytest.approx(left), True, False)
-
-
 def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
     items = (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3))
     failure = Failure(Cause.MALFORMED, "'perhaps' is not a label", items)
@@ -110,16 +87,9 @@ def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
     assert score.claims[1].reason == "the label 'perhaps' cannot be read"
     strict = partial("strict", failure)
     assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is not a label")
-    ragas = partial("ragas", mismatch(*items[:2]))
-    assert (ragas.state, ragas.cause) == (State.FAILED, Cause.MALFORMED)
-
-
-def test_what_came_of_a_call_that_broke_off_is_no_number() -> None:
-    failure = Failure(Cause.TIMEOUT, "too late", (came(YES, 1), came(YES, 2), came(YES, 3)))
+    broken_off = Failure(Cause.TIMEOUT, "too late", (came(YES, 1), came(YES, 2), came(YES, 3)))
     for policy in ("strict", "ragas", "deepeval", "ragaliq"):
-        assert partial(policy, failure).cause is Cause.TIMEOUT
-    half = Failure(Cause.MALFORMED, "garbled", (came(YES, 1),))
-    assert partial("deepeval", half).cause is Cause.MALFORMED
+        assert partial(policy, broken_off).cause is Cause.TIMEOUT
 
 
 def test_a_ruling_is_told_with_its_reason() -> None:

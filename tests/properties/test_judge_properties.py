@@ -9,7 +9,6 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import SplitJudge, windows_of
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt
-from ragstone.judges.llm.prompt import TASKS, Prompt, fenced
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
 
@@ -68,39 +67,6 @@ def test_whatever_is_in_claims_contexts_and_reasons_each_claim_gets_its_own_verd
         if place.verified:
             assert 0 <= (place.start or 0) < (place.end or 0) <= len(contexts[place.context])
     assert (reply.raw or "").encode() is not None
-
-
-@given(st.dictionaries(st.sampled_from(["query", "response", "contexts"]), texts, min_size=1))
-def test_a_fence_opens_and_closes_once_whatever_is_in_it(named: dict[str, str]) -> None:
-    fences = fenced(named)
-    assert fences == fenced(named)
-    for name, text in named.items():
-        fence = fences[name]
-        opening, closing = fence[: fence.index("\n")], fence[fence.rindex("\n") + 1 :]
-        assert fence == f"{opening}\n{text}\n{closing}"
-        marker = opening.removeprefix(f"<{name}-").removesuffix(">")
-        assert re.fullmatch("[0-9a-f]{8,}", marker)
-        assert all(marker not in other for other in named.values())
-
-
-PROMPTS = {kind: Prompt.of(kind) for kind in sorted(TASKS)}
-NAMES = {name for prompt in PROMPTS.values() for name in re.findall(r"\{(\w+)\}", prompt.user)}
-
-
-@given(
-    st.sampled_from([*PROMPTS.values()]),
-    st.dictionaries(st.sampled_from(sorted(NAMES)), texts),
-    st.booleans(),
-)
-def test_a_prompt_is_filled_once(prompt: Prompt, named: dict[str, str], choose: bool) -> None:
-    chosen = dict.fromkeys(prompt.options, "7") if choose else {}
-    lines = {name: f"{prompt.options[name].replace('{number}', '7')}\n" for name in chosen}
-    system, user = prompt.filled(named, chosen)
-    values = named | lines
-    for part, source in ((system, prompt.system), (user, prompt.user)):
-        around = re.split(r"\{([a-z_]+)\}", source)
-        filled = (values.get(each, "") if n % 2 else each for n, each in enumerate(around))
-        assert part == "".join(filled)
 
 
 def found(question: VerifyClaims) -> list[Verdict]:

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from ragstone.metrics.citations import (
     CitationPrecision,
     CitationRecall,
-    cited_sentences,
-    find_citations,
 )
 from ragstone.metrics.claim_checks import (
     REFERENCE_IN_CONTEXTS,
@@ -24,7 +22,6 @@ from ragstone.metrics.claims import (
     Hallucination,
     NoiseSensitivity,
 )
-from ragstone.metrics.contexts import precision_by_rank
 from ragstone.metrics.responses import AnswerCorrectness
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import POLICIES
@@ -163,35 +160,3 @@ def test_noise_and_hallucination_are_disjoint(of_response: Pair, of_reference: P
 def int_of(score: Score, claims: int) -> int:
     assert score.value is not None
     return round(score.value * claims)
-
-
-@given(st.lists(st.booleans(), max_size=12), st.booleans(), st.data())
-def test_a_relevant_context_at_an_earlier_rank_never_lowers_precision(
-    relevant: list[bool], every_rank: bool, data: st.DataObject
-) -> None:
-    value = precision_by_rank(relevant, every_rank=every_rank)
-    assert 0 <= value <= 1
-    steps = [i for i in range(1, len(relevant)) if relevant[i] and not relevant[i - 1]]
-    if steps:
-        i = data.draw(st.sampled_from(steps))
-        earlier = [*relevant[: i - 1], True, False, *relevant[i + 1 :]]
-        assert precision_by_rank(earlier, every_rank=every_rank) >= value - 1e-12
-
-
-pieces = st.sampled_from(["Claim 0", "two", "x_y", "```", ". ", *"[]12,-【】`\n a(=:9^"])
-
-
-@given(st.lists(pieces, max_size=40).map("".join))
-def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: str) -> None:
-    last = 0
-    for start, end, sources in find_citations(response, CONTEXTS):
-        assert last <= start < end
-        ends = response[start] + response[end - 1]
-        assert ends in ("[]", "【】") or (ends[0] == "^" and ends[1] in "012]")
-        assert sources
-        assert all(0 <= number < 3 for source in sources for number in source.contexts)
-        last = end
-    claim = judged([Verdict(label=Label.SUPPORTED)])
-    for sentence in cited_sentences(response, CONTEXTS, claim)[0]:
-        assert sentence.claims in ((), (0,))
-        assert len(set(sentence.sources)) == len(sentence.sources) > 0

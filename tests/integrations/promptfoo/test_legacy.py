@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Budget
@@ -19,45 +18,8 @@ from ragstone.types.reply import Failure
 CASES = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))[
     "context-faithfulness"
 ]
-SENTINEL = "CASE-"
 CHAT = "/v1/chat/completions"
 ASKED = ExtractClaims(query="q?", response="said.")
-
-
-async def test_the_real_program_gives_the_same_numbers(promptfoo, faulty) -> None:
-    """Each test's query names its case, so that the judge's server knows which replies are due."""
-    came: dict[int, int] = {}
-
-    async def reply(request: web.Request) -> web.Response:
-        asked = (await request.json())["messages"][-1]["content"]
-        number = int(asked.rpartition(SENTINEL)[2].split()[0])
-        place = came[number] = came.get(number, -1) + 1
-        message = {"role": "assistant", "content": CASES[number]["replies"][place]}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return web.json_response({"choices": [choice], "usage": {}})
-
-    faulty.script("/v1/chat/completions", reply)
-    grader = {"apiBaseUrl": f"{faulty.url}/v1", "apiKey": "none"}
-    options = {"provider": {"id": "openai:chat:m", "config": grader}, "disableVarExpansion": True}
-    done = await promptfoo(
-        {
-            "prompts": ["an answer"],
-            "providers": ["echo"],
-            "defaultTest": {"options": options},
-            "tests": [asked(number) for number in range(len(CASES))],
-        },
-        {},
-    )
-    for case, test in zip(CASES, done.tests, strict=True):
-        assert test["score"] == pytest.approx(case["score"]), case
-        assert not str(test.get("error")).startswith("Error"), case
-
-
-def asked(number: int) -> dict:
-    """A test whose every prompt to the judge ends in something that names it."""
-    name = f"{SENTINEL}{number} "
-    said = {"query": f"which {name}", "context": f"words {name}"}
-    return {"vars": said, "assert": [{"type": "context-faithfulness"}]}
 
 
 # The judge that reads plain text: what it hands to a policy is what promptfoo counted.
