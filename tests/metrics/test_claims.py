@@ -168,13 +168,10 @@ async def test_the_worked_example_of_claim_recall(checks: Any) -> None:
     made = checks(in_response="S1 C1 N S")
     score = await made.score(ClaimRecall())
     assert score.value == 0.5
+    claims = ("right 1", "right 2", "right 3", "right 4")
     assert made.judge.asked == [
         ExtractClaims(query="q", response="What is right."),
-        VerifyClaims(
-            query="q",
-            claims=("right 1", "right 2", "right 3", "right 4"),
-            contexts=("What it says.",),
-        ),
+        VerifyClaims(query="q", claims=claims, contexts=("What it says.",)),
     ]
 
 
@@ -257,37 +254,33 @@ def test_lower_is_better_of_hallucination() -> None:
         assert not metric.info().higher_is_better
 
 
-# claim          1   2   3   4   5    The reference stands in context 1 alone, so 2 and 3 are noise.
-IN_CONTEXTS = "S1  S1  S23 S   N"
-IN_REFERENCE = "S   N   C   N   N"
+# The reference stands in context 1 alone, so 2 and 3 are noise.
 ROWS = {
-    "in_contexts": IN_CONTEXTS,
-    "in_reference": IN_REFERENCE,
+    "in_contexts": "S1 S1 S23 S N",
+    "in_reference": "S  N  C   N N",
     "reference_in_contexts": "S1 N2 S0",
 }
 
 
-@pytest.mark.parametrize(
-    ("contexts", "value", "noise", "calls"),
-    [("any", 3 / 5, 3, 3), ("relevant", 1 / 5, 1, 5), ("irrelevant", 1 / 5, 1, 5)],
+@each_case(
+    ("contexts", "noise", "calls"), [("any", 3, 3), ("relevant", 1, 5), ("irrelevant", 1, 5)]
 )
 async def test_the_worked_example_of_noise_sensitivity(
-    checks: Any, contexts: str, value: float, noise: int, calls: int
+    checks: Any, contexts: str, noise: int, calls: int
 ) -> None:
     """Claims 2, 3 and 4 are wrong: from context 1, from 2 and 3, and from nobody knows where."""
     made = checks(**ROWS)
     score = await made.score(get(f"noise_sensitivity,contexts={contexts}"))
-    assert score.value == value
+    assert score.value == noise / 5
     assert score.detail == {"claims": 5, "noise": noise, "unplaced": 1}
     assert len(made.judge.asked) == calls
 
 
 async def test_a_claim_from_both_kinds_is_of_the_relevant_one(checks: Any) -> None:
-    rows = {"in_contexts": "S12", "in_reference": "N", "reference_in_contexts": "S1"}
+    made = checks(in_contexts="S12", in_reference="N", reference_in_contexts="S1")
     for contexts, value in (("any", 1), ("relevant", 1), ("irrelevant", 0)):
-        assert (
-            await checks(**rows).score(get(f"noise_sensitivity,contexts={contexts}"))
-        ).value == value
+        score = await made.score(get(f"noise_sensitivity,contexts={contexts}"))
+        assert score.value == value
 
 
 async def test_only_noise_of_relevant_contexts_needs_claims_of_the_reference(checks: Any) -> None:

@@ -52,13 +52,6 @@ async def test_the_cosine_may_have_its_share(checks: Any) -> None:
         await late.score(AnswerCorrectness(semantic=0.25))
 
 
-async def test_where_there_are_facts_only_they_are_the_text_to_be_like(checks: Any) -> None:
-    made = checks(in_reference="S S", in_response="S S", others={"text_similarity": (1.0,)})
-    facts = ("right a", "right b")
-    await made.score(AnswerCorrectness(semantic=0.5), reference=None, reference_claims=facts)
-    assert made.judge.asked[-1].others == ("right a\nright b",)
-
-
 async def test_the_judge_is_asked_for_cosines_only_where_they_count(checks: Any) -> None:
     assert "text_similarity" not in AnswerCorrectness().question_kinds
     assert "text_similarity" in AnswerCorrectness(semantic=0.25).question_kinds

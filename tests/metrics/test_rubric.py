@@ -42,11 +42,13 @@ async def score(judge: ScriptedJudge, metric: RubricMetric, **changed: Any) -> S
     return await metric.score(SAMPLE.model_copy(update=changed), asker(judge))
 
 
+LEVELS = [f"Level {level}" for level in range(1, 6)]
+
+
 def rated(level: int, reason: str | None = "so") -> ScriptedJudge:
     return ScriptedJudge({"rate_response": Rating(level=level, reason=reason)})
 
 
-# Three responses, rated 5, 2 and 2, and a blank one: (5 + 2 + 2) / 3 = 3, of 3 scored.
 async def test_the_example_runs_through_evaluate() -> None:
     load_plugin(str(EXAMPLE))
     levels = {"With pleasure: 20 hours.": 5, "20 hours.": 2, "Read it.": 2}
@@ -57,13 +59,7 @@ async def test_the_example_runs_through_evaluate() -> None:
     run = await ragstone.evaluate_async(rows, metrics="politeness", judge=judge)
     summary = run.summary()["politeness"]
     assert (summary.mean, summary.scored, summary.undefined) == (3.0, 3, 1)
-    assert dict(summary.extra) == {
-        "Level 1": 0,
-        "Level 2": 2,
-        "Level 3": 0,
-        "Level 4": 0,
-        "Level 5": 1,
-    }
+    assert dict(summary.extra) == dict(zip(LEVELS, (0, 2, 0, 0, 1), strict=True))
     first = run.rows[0].scores["politeness"]
     assert (first.value, first.reason) == (5.0, "its tone")
     assert dict(first.detail) == {"meaning": "friendly and attentive to the user"}
@@ -117,7 +113,7 @@ async def test_the_judge_is_shown_what_the_rubric_reads_and_nothing_else() -> No
     assert (asked.contexts, asked.reference) == (None, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "reason"),
     [
         ({"response": " \n"}, "the response is blank"),
@@ -132,15 +128,16 @@ async def test_what_is_blank_cannot_be_rated(changed: dict[str, object], reason:
     assert (said.state, said.reason, judge.asked) == ("undefined", reason, [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "cause"),
     [(Rating(level=2), Cause.MALFORMED), (Failure(Cause.REFUSAL, "no"), Cause.REFUSAL)],
 )
 async def test_what_is_not_answered_is_no_number(answer: object, cause: Cause) -> None:
     rubric_class()
     judge = ScriptedJudge({"rate_response": answer})
-    rows = [{"query": "q", "response": "r"}]
-    run = await ragstone.evaluate_async(rows, metrics="mine", judge=judge)
+    run = await ragstone.evaluate_async(
+        [{"query": "q", "response": "r"}], judge=judge, metrics="mine"
+    )
     said = run.rows[0].scores["mine"]
     assert (said.state, said.value, said.cause) == ("failed", None, cause)
 
@@ -153,11 +150,7 @@ def test_the_page_shows_the_example() -> None:
         assert f"| `{key}` |" in page
 
 
-GOOD = """\
-name: politeness
-criteria: How polite is it?
-levels: {1: rude, 3: neutral, 5: warm}
-"""
+GOOD = "name: politeness\ncriteria: How polite is it?\nlevels: {1: rude, 3: neutral, 5: warm}\n"
 Write = Callable[[str], Path]
 
 
@@ -204,22 +197,13 @@ def test_words_stay_as_they_are_written(write: Write) -> None:
 
 
 def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
-    text = (
-        "name: Polite!\n"
-        "criteria: '  '\n"
-        "levels:\n"
-        "  1.5: so\n"
-        "  2: ''\n"
-        "reads: [query, way]\n"
-        "critera: x\n"
-        "label:\n"
-    )
-    assert problems(write(text)) == [
+    text = "name: Polite!\ncriteria: '  '\nlevels:\n  1.5: so\n  2: ''\n"
+    assert problems(write(text + "reads: [query, way]\ncritera: x\nlabel:\n")) == [
         "line 1: name: invalid metric name; use lower case letters, digits and _, got 'Polite!'",
         "line 2: criteria: the value is blank, got '  '",
         "line 4: levels.1.5: a level is a whole number, such as 3, got 1.5",
         "line 5: levels.2: the value is blank, got ''",
-        ("line 6: reads.1: must be 'query', 'response', 'contexts' or 'reference', got 'way'"),
+        "line 6: reads.1: must be 'query', 'response', 'contexts' or 'reference', got 'way'",
         "line 7: unknown key 'critera'; did you mean 'criteria'?",
     ]
 
@@ -263,17 +247,3 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
     with pytest.raises(UsageError, match=r"latin\.yaml cannot be read"):
         rubrics_in(tmp_path / "latin.yaml")
-
-
-def test_the_definition_says_criteria_scale_and_what_is_read(write: Write) -> None:
-    (rubric,) = rubrics_in(write(GOOD))
-    assert rubric.definition == (
-        "How polite is it?\n"
-        "\n"
-        "Formula: the level that the judge assigns to the response. Range 1 to 5.\n"
-        "1: rude\n"
-        "3: neutral\n"
-        "5: warm\n"
-        "The judge reads: query, response.\n"
-        "Undefined: a text that the judge reads is blank. One call per sample."
-    )

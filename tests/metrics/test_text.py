@@ -24,10 +24,6 @@ pytest.importorskip("rapidfuzz", reason="the extra `text` is not installed")
 GOLDEN = Path(__file__).parents[1] / "golden/rouge_l.json"
 
 
-# sat on a mat:  5/6 words, 3/5 pairs, 2/4 threes, 1/3 fours: the fourth root of 1/12
-# the cat sat:   all match, but 3 words of 6: exp(1 - 6/3)
-# the cat x y:   2/4 words, 1/3 pairs, half of 1/2 threes, a quarter of 1/1: of 1/96, exp(1 - 6/4)
-# the the the:   clipped to the reference's two: 2/3; half of 1/2, a quarter of 1/1; exp(1 - 6/3)
 @each_case(
     ("response", "value"),
     [
@@ -36,7 +32,6 @@ GOLDEN = Path(__file__).parents[1] / "golden/rouge_l.json"
         ("the cat x y", (1 / 96) ** (1 / 4) * math.exp(-1 / 2)),
         ("the the the", (2 / 3 * 1 / 4 * 1 / 4) ** (1 / 3) * math.exp(-1)),
         ("The Cat", 0.0),
-        ("the cat sat on the mat", 1.0),
     ],
 )
 def test_the_worked_example(response: str, value: float) -> None:
@@ -119,28 +114,23 @@ def test_it_is_rouge_scores_number_on_ascii(row: dict[str, Any]) -> None:
 
 
 @each_case(
-    ("response", "reference", "value", "strict"),
+    ("response", "value", "strict"),
     [
-        ("20 hours", "20 hours", 1, 1),
-        ("  20  Hours ", "20 hours", 1, 0),
-        ("２０ hours", "20 hours", 1, 0),
-        ("20 hours.", "20 hours", 0, 0),
-        ("20 hours", "21 hours", 0, 0),
+        ("20 hours", 1, 1),
+        ("  20  Hours ", 1, 0),
+        ("２０ hours", 1, 0),
+        ("20 hours.", 0, 0),
+        ("21 hours", 0, 0),
     ],
 )
-def test_the_worked_example_of_exact_match(
-    response: str, reference: str, value: float, strict: float
-) -> None:
-    assert ExactMatch().compare(response, reference).value == value
-    assert ExactMatch(strict=True).compare(response, reference).value == strict
-
-
-RESPONSE = "The battery lasts 20  hours.\nIt charges in 75 minutes."
+def test_the_worked_example_of_exact_match(response: str, value: float, strict: float) -> None:
+    assert ExactMatch().compare(response, "20 hours").value == value
+    assert get("exact_match,strict=true").compare(response, "20 hours").value == strict  # type: ignore[attr-defined]
 
 
 def score(**held: Any) -> Score:
-    row = {"query": "q", "response": RESPONSE, **held}
-    return evaluate([row], metrics=Contains()).rows[0].scores["contains"]
+    row = {"query": "q", "response": "The battery lasts 20  hours.\nIt charges in 75 minutes."}
+    return evaluate([row | held], metrics=Contains()).rows[0].scores["contains"]
 
 
 # "20 HOURS" and "charges" stand there, "blue" and "60 minutes" do not: 2 of 4 = 0.5

@@ -14,7 +14,6 @@ from ragstone.integrations.promptfoo.configuration import (
     is_configuration,
     read_configuration,
 )
-from ragstone.types.row import Row
 from ragstone.types.score import Score, State
 
 FAITHFUL = {"type": "context-faithfulness", "threshold": 0.8}
@@ -88,14 +87,16 @@ def test_what_a_recall_expects_goes_before_a_variable(read, name: str) -> None:
 
 
 def test_without_ragas_mode_the_policy_is_that_of_the_program(read) -> None:
-    found = read(**asserting(FAITHFUL, {"type": "answer-relevance", "threshold": 0.5}))
-    assert found.requirements.metrics == ("faithfulness,threshold=0.8", "response_relevancy")
-    assert found.requirements.settings == {"policy": "promptfoo"}
-    assert not found.requirements.ragas
-    assert found.requirements.thresholds == {"response_relevancy": 0.5}
-    assert found.requirements.notes == (
+    asserted = asserting(FAITHFUL, {"type": "answer-relevance", "threshold": 0.5})
+    found = read(**asserted, grading={"maxRetries": 2, "strictJson": True}).requirements
+    assert found.metrics == ("faithfulness,threshold=0.8", "response_relevancy")
+    assert found.settings == {"policy": "promptfoo"}
+    assert not found.ragas
+    assert found.thresholds == {"response_relevancy": 0.5}
+    assert sorted(found.notes) == [
         "answer-relevance is scored by ragstone's response_relevancy, not by promptfoo's own rule",
-    )
+        "without useRagas: true, these have no effect: maxRetries, strictJson",
+    ]
 
 
 def score(value: float | None, **more: object) -> Score:
@@ -133,7 +134,6 @@ def test_a_test_fails_by_what_does_not_reach_its_threshold(
     ("name", "text", "is_one"),
     [
         ("promptfooconfig.yaml", "anything", True),
-        ("a.yaml", "prompts: [x]\ntests: []", True),
         ("a.yml", "providers: echo\nprompts: [x]", True),
         ("a.json", '{"providers": [], "prompts": []}', True),
         ("a.json", '{"prompts": []}', False),
@@ -144,7 +144,6 @@ def test_a_test_fails_by_what_does_not_reach_its_threshold(
         ("a.yaml", "defaultTest: {}", True),
         ("a.json", '{"results": {"prompts": [], "results": []}, "config": {"tests": []}}', False),
         ("a.json", '{"prompts": [', False),
-        ("a.yaml", "rows:\n  - query: q\n    prompts: x\n    tests: y", False),
         ("a.jsonl", '{"prompts": [], "tests": []}', False),
     ],
 )
@@ -157,13 +156,11 @@ def test_a_configuration_is_told_by_its_name_or_what_it_holds(
     assert not is_configuration(tmp_path / name)
 
 
-GRADING = {"useRagas": True, "strictJson": True, "maxRetries": 2, "batchSize": 3}
-
-
 def test_ragas_mode_is_the_preset_with_its_settings(read) -> None:
     config = {"apiBaseUrl": "http://localhost:1/v1", "temperature": 0}
     provider = {"id": "openai:chat:gpt-4", "config": config}
-    found = read(**graded(**GRADING, provider=provider))
+    more = {"strictJson": True, "maxRetries": 2, "batchSize": 3, "provider": provider}
+    found = read(**graded(useRagas=True, **more))
     assert found.requirements.ragas
     settings = dict(found.requirements.settings)
     plan = Config().plan(settings, preset_name=str(settings.pop("preset")))
@@ -329,22 +326,6 @@ def test_a_grading_that_sets_a_default_is_not_one_that_leaves_it_out(read) -> No
         read(grading={"useRagas": True}, tests=tests)
     found = read(grading={"useRagas": True}, tests=[tests[0], tests[0]])
     assert not found.requirements.ragas
-
-
-def test_metrics_on_the_command_line_replace_the_thresholds_of_all_tests(read) -> None:
-    found = read(tests=[{**TEST, "assert": [{**FAITHFUL, "threshold": 0.9}]}] * 2)
-    scores = {"faithfulness:promptfoo-plan": score(0.3, threshold=0.5, passed=False)}
-    rows = [Row(place, sample, scores=scores) for place, sample in enumerate(found.dataset.samples)]
-    assert [found.requirements.failing(row.scores) for row in rows] == [list(scores)] * 2
-    assert found.finish(rows[0]).scores == rows[0].scores
-
-
-def test_settings_of_ragas_mode_without_it_have_no_effect(read) -> None:
-    found = read(**asserting(FAITHFUL), grading={"maxRetries": 2, "strictJson": True})
-    assert found.requirements.settings == {"policy": "promptfoo"}
-    assert found.requirements.notes == (
-        "without useRagas: true, these have no effect: maxRetries, strictJson",
-    )
 
 
 @each_case(
