@@ -6,7 +6,7 @@ from tests.cases import each_case
 
 import ragstone.metrics
 from ragstone.errors import UnknownNameError
-from ragstone.metrics import DOCUMENTED, GROUPS, catalogue, get, select
+from ragstone.metrics import GROUPS, catalogue, select
 from ragstone.metrics.registry import BUILT_IN, register, registered
 from ragstone.metrics.retrieval import RankingMetric
 
@@ -59,20 +59,8 @@ def test_a_group_is_the_documents_metrics_of_its_families() -> None:
 def test_the_judged_are_all_that_ask() -> None:
     judged = {name for name, cls in registered().items() if cls.asks}
     assert set(chosen("all_judged")) == judged
-    assert not judged & {spec.partition("@")[0] for spec in RETRIEVAL}
-
-
-def test_some_run_by_name_only_beside_a_group() -> None:
-    documented = set(DOCUMENTED)
-    names = [name for name in registered() if name not in documented]
-    assert "ndcg" in names
-    assert not set(names) & set(chosen("all"))
-    assert [spec.partition("@")[0] for spec in chosen(*names)] == names
-
-
-def test_k_fills_what_a_name_does_not_say() -> None:
+    assert "hit" not in judged
     assert chosen("hit", "recall@10", k=3) == ["hit@3", "recall@10"]
-    assert str(get("hit")) == "hit@5"
 
 
 def test_what_is_named_twice_is_there_once_at_its_first_place() -> None:

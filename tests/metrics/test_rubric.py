@@ -7,7 +7,6 @@ from tests.asking import asker
 from tests.cases import each_case
 
 import ragstone
-from ragstone._internal.yaml import MAX_BYTES
 from ragstone.errors import Cause, InputError, UsageError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
@@ -213,7 +212,6 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
     [
         ("", "criteria is missing"),
         ("- a\n", "expected `key: value` lines with name, criteria and levels"),
-        ("a: [\n", "invalid YAML"),
         (GOOD.replace("3: neutral, 5: warm", ""), "levels: a scale needs at least two levels"),
         (GOOD.replace("3: n", "1: n"), "line 3: invalid YAML: duplicate name '1'"),
         (GOOD.replace("3: n", "01: n"), "levels.01: a level is a whole number"),
@@ -221,27 +219,20 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         (GOOD + "higher_is_better: x\n", "line 4: higher_is_better: must be true or false"),
         (GOOD + "reads: [response]\n", "reads: the judge always reads query; add it"),
         (GOOD + "label: !!python/name:os.system x\n", "invalid YAML"),
-        (GOOD.replace("How polite is it?", "&a [*a, *a]"), "an alias refers to a value that cont"),
         ("rubrics: []\n", "line 1: rubrics: expected a list of rubrics"),
         (GOOD + "rubrics: [{name: a}]\n", "expected a list of rubrics and no other keys"),
         ("rubrics:\n- name: a\n- x\n", "line 2: criteria is missing"),
         ("rubrics:\n- name: a\n- x\n", "line 3: expected `key: value` lines"),
         (TWICE, "line 5: name: 'politeness' appears twice"),
-        ("a: " + "[" * 200, "nested 60 deep"),
     ],
 )
 def test_what_is_no_rubric_is_refused(write: Write, text: str, told: str) -> None:
     assert any(told in problem for problem in problems(write(text)))
 
 
-def test_aliases_cannot_make_a_small_file_large(write: Write) -> None:
+def test_a_file_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(40))]
     assert "its aliases expand to more than" in problems(write("\n".join(lines)))[0]
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(UsageError, match="has more than 1,000,000 bytes"):
-        rubrics_in(write("#" * (MAX_BYTES + 1)))
     with pytest.raises(UsageError, match=r"there is no file .*nowhere\.yaml"):
         rubrics_in(tmp_path / "nowhere.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")

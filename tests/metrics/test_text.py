@@ -14,7 +14,7 @@ from ragstone.datasets import samples_of
 from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, get
-from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL, plain
+from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
@@ -75,29 +75,19 @@ def test_the_worked_example_of_chrf(
 # turned round ("the gunman kill police"): the gunman = 2 words; 2/4
 # of another length: 3 words of 3, of 4: P = 1, R = 3/4, 2PR/(P+R) = 6/7
 @each_case(
-    ("response", "value"),
+    ("response", "reference", "value"),
     [
-        ("Police killed the gunman.", 3 / 4),
-        ("the gunman kill police", 2 / 4),
-        ("police: the gunman", 6 / 7),
-        ("nothing shared", 0),
-        ("?!", 0),
+        ("Police killed the gunman.", "police kill the gunman", 3 / 4),
+        ("the gunman kill police", "police kill the gunman", 2 / 4),
+        ("police: the gunman", "police kill the gunman", 6 / 7),
+        ("?!", "police kill the gunman", 0),
+        ("Die STRASSE ist lang", "die Straße: sehr lang", 3 / 4),
+        ("बैटरी बीस घंटे", "बैटरी दस घंटे, चलती", 4 / 7),
+        ("Батарея 20 часов", "«Батарея» - 30 часов да", 4 / 7),
     ],
 )
-def test_the_worked_example_of_rouge_l(response: str, value: float) -> None:
-    assert RougeL().compare(response, "police kill the gunman").value == pytest.approx(value)
-
-
-@each_case(
-    ("response", "reference"),
-    [
-        ("Die STRASSE ist lang", "die Straße: sehr lang"),
-        ("बैटरी बीस घंटे", "बैटरी दस घंटे, चलती"),
-        ("Батарея 20 часов", "«Батарея» - 30 часов да"),
-    ],
-)
-def test_words_of_every_script_that_has_spaces(response: str, reference: str) -> None:
-    assert RougeL().compare(response, reference).detail["recall"] in (2 / 4, 3 / 4)
+def test_the_worked_example_of_rouge_l(response: str, reference: str, value: float) -> None:
+    assert RougeL().compare(response, reference).value == pytest.approx(value)
 
 
 def test_a_reference_without_words_is_undefined() -> None:
@@ -170,21 +160,6 @@ async def test_a_blank_response_is_0_and_a_blank_reference_undefined(
     assert (await score_of(metric, blank, "Yes.")).value == 0.0
     undefined = [await score_of(metric, given, blank) for given in ("Yes.", blank)]
     assert {(s.state, s.reason) for s in undefined} == {("undefined", "the reference is empty")}
-
-
-@each_case(
-    ("text", "same"),
-    [
-        ("  The\tBATTERY\n lasts ", "the battery lasts"),
-        ("ＡＢＣ １２３", "abc 123"),
-        ("eﬃcient", "efficient"),
-        ("STRASSE", "straße"),
-        ("cafe\u0301", "café"),
-        ("５\u00a0g", "5 g"),
-    ],
-)
-def test_plain_texts_differ_in_words_only(text: str, same: str) -> None:
-    assert plain(text) == plain(same)
 
 
 @each_case("metric", METRICS[2:])

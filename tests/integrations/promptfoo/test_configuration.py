@@ -68,22 +68,16 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
 RECALL = {"type": "context-recall", "value": "{{query}} Yes."}
 
 
-def test_the_expected_answer_of_a_recall_is_the_reference(read) -> None:
-    found = read(**asserting({**RECALL, "threshold": 0.5}, {**RECALL, "threshold": 1}))
-    assert found.dataset.samples[0].reference == "q? Yes."
-    assert found.requirements.metrics == (
-        "context_recall,threshold=0.5",
-        "context_recall,threshold=1.0",
-    )
-
-
 @each_case("name", ["reference", "expected_answer", "ground_truth"])
-def test_what_a_recall_expects_goes_before_a_variable(read, name: str) -> None:
+def test_what_a_recall_expects_is_the_reference_and_goes_before_a_variable(read, name: str) -> None:
     """It is what promptfoo holds against the contexts."""
+    recalls = [{**RECALL, "threshold": mark} for mark in (0.5, 1)]
     given = {**TEST, "vars": {**TEST["vars"], name: "Another."}}
-    for asserted, reference in ((RECALL, "q? Yes."), (FAITHFUL, "Another.")):
-        found = read(**asserting(asserted), tests=[given])
+    for asserted, reference in ((recalls, "q? Yes."), ([FAITHFUL], "Another.")):
+        found = read(**asserting(*asserted), tests=[given])
         assert found.dataset.samples[0].reference == reference
+    metrics = ("context_recall,threshold=0.5", "context_recall,threshold=1.0")
+    assert read(**asserting(*recalls)).requirements.metrics == metrics
 
 
 def test_without_ragas_mode_the_policy_is_that_of_the_program(read) -> None:

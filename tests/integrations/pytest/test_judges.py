@@ -234,34 +234,6 @@ def test_a_metric_by_name_that_offline_cannot_answer_uses_an_llm_and_warns_once(
     assert model.calls == 1
 
 
-LEAVES = """
-import pytest
-from ragstone import Judge
-from ragstone.integrations.pytest.plugin import assert_faithful
-
-class Leaves(Judge):
-    name = "leaves"
-
-    def __init__(self, error):
-        self.error = error
-
-    async def answer(self, question):
-        raise self.error
-
-@pytest.mark.parametrize("error", [SystemExit(0), pytest.skip.Exception("no"), KeyError("a")])
-def test_it(error):
-    assert_faithful("It is so.", ["It is so."], judge=Leaves(error))
-"""
-
-
-def test_a_judge_that_exits_or_skips_fails_the_test(project: Any) -> None:
-    project.write("test_it.py", LEAVES)
-    ran = project.run()
-    assert [outcome for outcome, _ in ran.outcomes.values()] == ["failure"] * 3
-    for name in ("SystemExit", "Skipped", "KeyError"):
-        assert f"faithfulness has no score, error in the judge: the judge raised {name}" in ran.text
-
-
 READS_TEXT = """
 from ragstone.integrations.pytest.plugin import assert_sample
 

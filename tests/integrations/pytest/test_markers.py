@@ -83,72 +83,48 @@ TESTS = """
 import pytest
 from ragstone.integrations.pytest.plugin import assert_sample
 
-@pytest.mark.rag_dataset("answers.jsonARGUMENTS)
+@pytest.mark.rag_dataset("FILE")
 def test_answer(sample):
     assert_sample(sample, {"faithfulness": 0.8})
 
-@pytest.mark.rag_dataset("answers.jsonARGUMENTS)
+@pytest.mark.rag_dataset("FILE")
 def test_answered_now(sample):
     filled = {"response": "It is of ash wood.", "contexts": ["It is of ash wood."]}
     assert_sample({"query": sample.query, **filled}, {"faithfulness": 0.8})
 """
-LATE = {"cause": "timeout", "message": "no reply within 60 s; raise the timeout"}
+LATE = "no reply within 60 s; raise the timeout"
 
 
-def saved(mode: str, *rows: dict[str, object]) -> str:
+def saved(*rows: dict[str, object]) -> str:
     """Return a file of saved responses."""
     responses = [{"query_index": n, "query": "Of what?", **row} for n, row in enumerate(rows)]
-    return json.dumps({"metadata": {"mode": mode}, "responses": responses})
-
-
-def asking(kind: str, arguments: str = "") -> str:
-    return TESTS.replace("ARGUMENTS", f'{kind}"{arguments}')
+    return json.dumps({"metadata": {"mode": "chat"}, "responses": responses})
 
 
 def test_a_row_whose_call_failed_says_why(project: Any) -> None:
-    late = {"response": None, "retrieved_contexts": None, "error": LATE["message"]}
+    late = {"response": None, "retrieved_contexts": None, "error": LATE}
     fine = {"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]}
-    project.write("answers.json", saved("chat", late, fine))
-    project.write("test_it.py", asking(""))
+    project.write("answers.json", saved(late, fine))
+    project.write("test_it.py", TESTS.replace("FILE", "answers.json"))
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert f"timed out: the file records a failed call: {LATE['message']}" in said
+    assert f"timed out: the file records a failed call: {LATE}" in said
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
-
-
-def test_that_a_file_has_no_responses_by_its_mode_is_told(project: Any) -> None:
-    row = {"response": None, "retrieved_contexts": ["Ash."], "retrieved_ids": ["a"]}
-    project.write("answers.json", saved("search", row))
-    project.write("test_it.py", asking(""))
-    outcome, said = project.run().outcomes["test_answer[1]"]
-    assert outcome == "failure"
-    assert "answers.json was collected in mode search, so no row has response" in said
 
 
 def test_a_row_without_a_response_beside_some_that_have_one_is_counted(project: Any) -> None:
     bare = {"id": "bare", "query": "Of what?", "contexts": ["It is of ash wood."]}
     full = {**bare, "id": "full", "response": "It is of ash wood."}
     project.write("answers.jsonl", "\n".join(map(json.dumps, [full, bare])))
-    project.write("test_it.py", asking("l"))
+    project.write("test_it.py", TESTS.replace("FILE", "answers.jsonl"))
     ran = project.run("-k", "test_answer and not now")
     outcome, said = ran.outcomes["test_answer[bare]"]
     assert outcome == "failure"
     assert "faithfulness is undefined, so >= 0.8 cannot be checked: the row has no response" in said
     scored, undefined, failed, _ = ran.summary.splitlines()[2].split()[-4:]
     assert (scored, undefined, failed) == ("1", "1", "0")
-
-
-def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
-    row = {"querry": "Of what?", "response": "It is of ash wood."}
-    project.write("answers.jsonl", json.dumps(row))
-    for more, said in (
-        (', sheet="one"', r"remove \S*sheet one"),
-        ("", r"did you mean .*query.*querry"),
-    ):
-        project.write("test_it.py", asking("l", more))
-        assert re.search(said, project.run().text)
 
 
 # Limits: each of xdist's workers has its part, and all together keep the whole.
