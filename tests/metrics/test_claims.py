@@ -17,12 +17,13 @@ from ragstone.metrics.claims import (
     Hallucination,
     NoiseSensitivity,
 )
+from ragstone.metrics.responses import AnswerCorrectness
 from ragstone.types.claim import Claim, Label
 from ragstone.types.policy import POLICIES
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Context, Sample
-from ragstone.types.score import Score, State
+from ragstone.types.score import Score
 
 # "It lasts 20 hours, charges in 75 minutes, is blue and costs 9 EUR." makes four claims:
 #   1  supported            weight 1
@@ -95,6 +96,8 @@ EMPTY_REFERENCE = "the reference is empty"
         (HallucinatedClaims(), {"response": "Sure!"}, NO_CLAIMS),
         (HallucinatedClaims(), {"contexts": ({"id": "1"},)}, "the contexts have no text"),
         (Hallucination(), {"response": "Sure!"}, NO_CLAIMS),
+        (AnswerCorrectness(), {"reference": "", "response": ""}, EMPTY_REFERENCE),
+        (AnswerCorrectness(), {"reference_claims": ()}, NO_REFERENCE_CLAIMS),
         (NoiseSensitivity(), {"response": "Sure!"}, NO_CLAIMS),
     ],
 )
@@ -118,15 +121,6 @@ async def test_against_no_contexts_nothing_is_supported_and_nothing_is_verified(
     assert len(judge.asked) == 1
     made = checks(reference_in_contexts="S S")
     assert (await made.score(ContextRecall(), contexts=())).value == 0.0
-
-
-@pytest.mark.parametrize("kind", ["extract_claims", "verify_claims"])
-async def test_a_judge_that_does_not_answer_is_no_number(kind: str) -> None:
-    judge = judge_of(LABELS)
-    answers = {**judge.answers, kind: Failure(Cause.REFUSAL, "no")}
-    said = await score(ScriptedJudge(answers))
-    assert (said.state, said.value, said.cause) == (State.FAILED, None, Cause.REFUSAL)
-    assert said.reason == "no"
 
 
 async def test_spans_and_reasons_are_kept() -> None:

@@ -69,22 +69,6 @@ async def test_a_response_without_claims_is_0_where_there_are_some_to_make(check
         assert made.kinds == ["extract_claims"]
 
 
-@each_case("response", ["What it says.", ""])
-@each_case(
-    ("changed", "why"),
-    [
-        ({"reference": ""}, "the reference is empty"),
-        ({"reference_claims": ()}, NO_REFERENCE_CLAIMS),
-    ],
-)
-async def test_without_claims_of_the_reference_it_is_undefined(
-    checks: Any, response: str, changed: dict[str, Any], why: str
-) -> None:
-    made = checks(in_reference="N N")
-    score = await made.score(AnswerCorrectness(semantic=0.25), response=response, **changed)
-    assert (score.state, score.reason) == ("undefined", why)
-
-
 ROW = {"query": "How long?", "response": "20 hours.", "reference": "Twenty hours."}
 
 
@@ -106,19 +90,6 @@ def test_a_blank_text_is_undefined_and_nobody_is_asked() -> None:
         judged, judge = scored((1.0,), **{field: " \n"})
         assert (judged.state, judged.reason) == ("undefined", f"the {field} is empty")
         assert judge.asked == []
-
-
-@each_case(
-    ("answer", "cause"),
-    [
-        (Failure(Cause.TIMEOUT, "late"), Cause.TIMEOUT),
-        ((0.5, 0.5), Cause.COUNT_MISMATCH),
-        ((2.0,), Cause.MALFORMED),
-    ],
-)
-def test_no_cosine_is_no_number(answer: object, cause: Cause) -> None:
-    judged, _ = scored(answer)
-    assert (judged.state, judged.value, judged.cause) == ("failed", None, cause)
 
 
 @each_case(

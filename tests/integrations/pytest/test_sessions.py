@@ -1,6 +1,5 @@
 """A pytest session as a whole: its judge, limits, data files, workers and summary."""
 
-import json
 import re
 from typing import Any
 
@@ -52,10 +51,6 @@ import pytest
 def test_answer(evaluate_sample, number):
     evaluate_sample({"query": "So?", "response": f"{number}", "contexts": ["It is so."]})
 """
-ROWS = [
-    {"id": "four", "query": "How many?", "response": "It has 4 drawers of ash wood."},
-    {"id": "five", "query": "How many?", "response": "It has 5 drawers of ash wood."},
-]
 WITH_FILE = """
 import pytest
 from ragstone.integrations.pytest.plugin import assert_sample
@@ -68,15 +63,6 @@ def test_answer(sample):
 
 def outcomes(ran: Any) -> list[str]:
     return [outcome for outcome, _ in ran.outcomes.values()]
-
-
-def test_each_sample_of_a_file_is_a_test(project: Any) -> None:
-    rows = [json.dumps(row | {"contexts": ["It has 4 drawers of ash wood."]}) for row in ROWS]
-    project.write("answers.jsonl", "\n".join(rows))
-    project.write("test_file.py", WITH_FILE.replace("ARGUMENTS", ""))
-    ran = project.run()
-    told = {name: outcome for name, (outcome, _) in ran.outcomes.items()}
-    assert told == {"test_answer[four]": "passed", "test_answer[five]": "failure"}
 
 
 def test_a_mark_that_reads_no_file_is_told_at_collection(project: Any) -> None:
