@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.asking import asker
 from tests.cases import each_case
 
@@ -14,7 +16,7 @@ from ragstone.datasets import samples_of
 from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, get
-from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL
+from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL, TextMetric
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
@@ -183,3 +185,20 @@ def test_no_library_is_imported_before_it_is_needed() -> None:
     code = "import sys, ragstone.metrics.text; print({'sacrebleu', 'rapidfuzz'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+words = st.lists(st.sampled_from("the The cat sat. on mat, 电池 5.4 - &lt; <skipped>".split()))
+texts = st.one_of(words.map(" ".join), st.text(st.characters(), max_size=40)).filter(str.strip)
+metrics = st.sampled_from([ExactMatch(), RougeL(), Bleu(), ChrF(), ChrF(word_order=2)])
+
+
+@given(metrics, texts, texts)
+@example(Bleu(), "<skipped>", "a")
+def test_a_score_lies_between_0_and_1_and_of_equal_texts_is_1_or_they_have_no_words(
+    metric: TextMetric, one: str, other: str
+) -> None:
+    value, back = metric.compare(one, other).value, metric.compare(other, one).value
+    assert value is None or 0 <= value <= 1
+    assert metric.compare(one, one).value in (1, None)
+    if isinstance(metric, ExactMatch | RougeL):
+        assert value == back or None in (value, back)
