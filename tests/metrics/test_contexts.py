@@ -4,11 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.metrics.contexts import (
-    ContextPrecision,
-    ContextRelevance,
-    ContextUtilization,
-)
+from ragstone.metrics.contexts import ContextPrecision, ContextRelevance, ContextUtilization
 from ragstone.types.questions import GradeContexts, GradeSentences
 
 # ranks     1    2    3    4       P@2 = 1/2, P@4 = 2/4: their mean is 1/2

@@ -143,8 +143,7 @@ ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1, max_size=5
 
 
 @given(
-    st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12),
-    st.sampled_from(["zero", "skip"]),
+    st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12), st.sampled_from(["zero", "skip"])
 )
 def test_rankings_that_are_only_summed_have_the_same_summary(
     queries: list[tuple[list[str], list[str]]], missing: Missing

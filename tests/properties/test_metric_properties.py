@@ -6,10 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.metrics import Metric
-from ragstone.metrics.citations import (
-    CitationPrecision,
-    CitationRecall,
-)
+from ragstone.metrics.citations import CitationPrecision, CitationRecall
 from ragstone.metrics.claim_checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,

@@ -10,10 +10,7 @@ from ragstone.datasets import load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.integrations.promptfoo import VARIABLE
-from ragstone.integrations.promptfoo.configuration import (
-    is_configuration,
-    read_configuration,
-)
+from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
 from ragstone.types.score import Score, State
 
 FAITHFUL = {"type": "context-faithfulness", "threshold": 0.8}
