@@ -373,30 +373,14 @@ def came(verdict: Verdict, number: int | None = None) -> PartialVerdict:
 
 
 def test_the_detail_counts_claims_labels_and_quotes_that_stand_in_no_context() -> None:
-    score = scorer().score_verdicts(judged_as(YES, REFUTED, REFUTED))
+    score = scorer("ragaliq", 0.0).score_verdicts(judged_as(YES, REFUTED, REFUTED))
     assert score.detail == {"claims": 3, "supported": 1, "contradicted": 2, "not_enough_info": 0}
+    assert (score.passed, score.reason) == (True, "Faithfulness 0.33 is >= 0")
     assert "partially_supported" in scorer().score_verdicts(judged_as(YES, PART)).detail
     made_up = Evidence(context=0, quote="never said", verified=False)
     found = Evidence(context=0, start=0, end=4, quote="said", verified=True)
     shaky = YES.model_copy(update={"evidence": (made_up, found, made_up)})
     assert scorer().score_verdicts(judged_as(shaky, YES)).detail["quotes_not_found"] == 2
-
-
-@each_case(
-    ("policy", "mark", "told"),
-    [
-        ("strict", None, (None, None, None)),
-        ("strict", 0.5, (0.5, True, "Faithfulness 0.67 is >= 0.5")),
-        ("strict", 2 / 3, (2 / 3, True, "Faithfulness 0.67 is >= 0.666667")),
-        ("ragaliq", None, (0.7, False, "Faithfulness 0.67 is < 0.7")),
-        ("ragaliq", 0.0, (0.0, True, "Faithfulness 0.67 is >= 0")),
-    ],
-)
-def test_a_mark_of_ones_own_goes_before_the_policys(
-    policy: str, mark: float | None, told: tuple[object, ...]
-) -> None:
-    score = scorer(policy, mark).score_verdicts(judged_as(YES, YES, REFUTED))
-    assert (score.threshold, score.passed, score.reason) == told
 
 
 def test_what_is_flagged_never_passes_and_says_why() -> None:

@@ -57,14 +57,7 @@ def test_a_registered_class_is_a_frozen_dataclass_that_is_found_by_its_name() ->
     assert registered()["mine"] is again
 
 
-def test_value_is_enough() -> None:
-    scores = stranger()().scores(RANKINGS)
-    assert [score.value for score in scores] == [2 / 3, 0]
-    assert scores[0].detail.items() >= {"hits": 2, "seen": "x a b", "relevant": 2}.items()
-    assert stranger()(k=2).scores(RANKINGS)[0].detail["seen"] == "x a"
-
-
-def test_value_without_details_k_and_label_or_values_are_enough_too() -> None:
+def test_value_or_values_are_enough_with_or_without_details_k_and_label() -> None:
     @register("depth")
     class Depth(RankingMetric):
         def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
@@ -75,10 +68,12 @@ def test_value_without_details_k_and_label_or_values_are_enough_too() -> None:
         def values(self, rankings: Rankings) -> NDArray[np.float64]:
             return rankings.gains.sum(axis=1)
 
-    for metric, values in ((get("depth"), [1, -1]), (get("gain"), [3, 0])):
-        scores = metric.scores(RANKINGS)  # type: ignore[attr-defined]
+    for metric, values in ((Depth(), [1, -1]), (Gain(), [3, 0]), (stranger()(), [2 / 3, 0])):
+        scores = metric.scores(RANKINGS)
         assert [score.value for score in scores] == values
         assert [score.detail["first_hit_rank"] for score in scores] == [2, None]
+    assert scores[0].detail.items() >= {"hits": 2, "seen": "x a b", "relevant": 2}.items()
+    assert stranger()(k=2).scores(RANKINGS)[0].detail["seen"] == "x a"
     assert catalogue()["depth"].label == "depth"
 
 

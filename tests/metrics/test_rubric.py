@@ -50,6 +50,7 @@ def rated(level: int, reason: str | None = "so") -> ScriptedJudge:
 
 async def test_the_example_runs_through_evaluate() -> None:
     load_plugin(str(EXAMPLE))
+    load_plugin(str(EXAMPLE))  # again
     levels = {"With pleasure: 20 hours.": 5, "20 hours.": 2, "Read it.": 2}
     judge = ScriptedJudge(
         {"rate_response": lambda asked: {"level": levels[asked.response], "reason": "its tone"}}
@@ -64,29 +65,19 @@ async def test_the_example_runs_through_evaluate() -> None:
     assert dict(first.detail) == {"meaning": "friendly and attentive to the user"}
     assert run.rows[3].scores["politeness"].reason == "the response is blank"
     assert len(judge.asked) == 3
-
-
-def test_a_files_metric_is_known_by_its_name() -> None:
-    load_plugin(str(EXAMPLE))
     metric = get("politeness")
     assert str(metric) == metric.spelled == "politeness"
-    assert get(str(metric)) == metric
     info = metric.described
     assert (info.label, info.family, info.low, info.high) == ("Politeness", "generation", 1, 5)
     assert (info.needs, info.calls, info.higher_is_better) == (("response",), 1, True)
-    assert info.description == "How polite is the response to the user?"
     assert origin("politeness") == str(EXAMPLE)
 
 
-def test_a_file_may_be_loaded_again_and_another_may_not_take_its_name(tmp_path: Path) -> None:
-    load_plugin(str(EXAMPLE))
+def test_a_file_may_not_take_the_name_of_another_or_of_ours(tmp_path: Path) -> None:
     load_plugin(str(EXAMPLE))
     other = tmp_path / "other.yml"
     text = EXAMPLE.read_text(encoding="utf-8")
-    for name, told in (
-        ("politeness", r"(?s)other\.yml.*'politeness' .*ness\.yaml"),
-        ("hit", "Hit"),
-    ):
+    for name, told in (("politeness", r"other\.yml[^$]*'politeness' .*ness\.yaml"), ("hit", "Hit")):
         other.write_text(text.replace("name: politeness", f"name: {name}"), encoding="utf-8")
         with pytest.raises(InputError, match=told):
             load_plugin(str(other))

@@ -8,9 +8,6 @@ from pydantic import ValidationError
 from tests.cases import count_scores
 
 from ragstone.errors import Cause
-from ragstone.types.claim import Label
-from ragstone.types.gate import EPSILON, Gate
-from ragstone.types.policy import POLICIES
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.score import Score, State
 
@@ -40,12 +37,6 @@ def test_a_score_that_exists_is_consistent(
             Score(state=state, value=value, cause=cause)
 
 
-@given(scores)
-def test_a_score_is_json_and_back(score: Score) -> None:
-    text = json.dumps(score.model_dump(mode="json"), allow_nan=False)
-    assert Score.model_validate(json.loads(text)) == score
-
-
 @given(st.lists(scores, max_size=8))
 def test_a_summary_counts_every_row_once_and_averages_the_scored(given_: list[Score]) -> None:
     summary = count_scores(given_).summary()
@@ -58,23 +49,6 @@ def test_a_summary_counts_every_row_once_and_averages_the_scored(given_: list[Sc
     alone = count_scores([score for score in given_ if score.value is not None]).summary()
     assert (alone.mean, alone.interval) == (summary.mean, summary.interval)
     json.dumps(summary.model_dump(mode="json"), allow_nan=False)
-
-
-@given(st.lists(st.sampled_from(Label), min_size=1, max_size=12), st.sampled_from([*POLICIES]))
-def test_a_policys_number_lies_between_its_weights(labels: list[Label], name: str) -> None:
-    policy = POLICIES[name]
-    weights = [policy.weights[label] for label in labels]
-    assert min(weights) - 1e-12 <= policy.number(labels) <= max(weights) + 1e-12
-    assert policy.number(labels) == policy.number(labels[::-1])
-
-
-@given(numbers, numbers)
-def test_a_gate_and_its_opposite_both_pass_only_at_the_mark(value: float, mark: float) -> None:
-    summary = {"m": count_scores([Score.scored(value)]).summary()}
-    at_least = Gate(metric="m", op=">=", threshold=mark).check(summary).passed
-    at_most = Gate(metric="m", op="<=", threshold=mark).check(summary).passed
-    assert at_least or at_most
-    assert (at_least and at_most) == (mark - EPSILON <= value <= mark + EPSILON)
 
 
 @given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))

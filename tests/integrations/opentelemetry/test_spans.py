@@ -104,17 +104,16 @@ def test_no_text_leaves_unless_asked_for(
     assert not [secret for secret in SECRETS if secret in kept.everything()]
 
 
-@pytest.mark.parametrize("value", ["true", "SPAN_ONLY", "span_and_event"])
+@each_case("value", ["true", "SPAN_ONLY", "span_and_event"])
 def test_texts_stand_in_the_samples_span_where_asked_for(
     kept, telling: Callable[[str], OpenTelemetry], value: str
 ) -> None:
-    metric = "faithfulness:ragaliq"
-    evaluate([SAMPLE], metrics=metric, judge=scripted(), tracing=telling(value))
-    told = kept.told("ragstone sample")
+    evaluate([SAMPLE], metrics="faithfulness:ragaliq", judge=scripted(), tracing=telling(value))
+    told = kept.named("ragstone sample")[-1].attributes
     assert told["ragstone.sample.query"] == "SECRETQUERY?"
     assert told["ragstone.sample.contexts"] == ("SECRETCONTEXT is red.",)
     assert told["ragstone.sample.reference"] == "SECRETREFERENCE"
-    assert "0.5" in str(kept.scores()[metric]["gen_ai.evaluation.explanation"])
+    assert "0.5" in str(kept.events[-1].log_record.attributes["gen_ai.evaluation.explanation"])
 
 
 def test_samples_of_different_callers_are_children_of_the_callers_span(

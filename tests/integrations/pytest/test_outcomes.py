@@ -38,9 +38,6 @@ def test_one_text_is_one_context():
 def test_no_contexts():
     assert_faithful("The case is made of ash wood.", None)
 
-def test_marks_without_numbers():
-    assert_sample(RIGHT, ["faithfulness"])
-
 def test_metrics_with_thresholds(evaluate_sample):
     evaluate_sample(RIGHT, metrics={"faithfulness": 0.5})
 
@@ -59,16 +56,9 @@ def test_judge_fails():
 def test_made_up():
     assert_sample(RIGHT, {"faithfulness": 0.1}, judge=BROKEN, policy="promptfoo-plan")
 
-def test_no_such_provider():
-    assert_sample(RIGHT, {"faithfulness": 1}, judge="opnai:gpt-4o-mini")
-
 async def test_right_in_a_loop():
     assert_faithful("The case is made of ash wood.", GUIDE)
     await asyncio.to_thread(assert_faithful, "The case is made of ash wood.", GUIDE)
-
-@marked
-def test_marked_right(evaluate_sample):
-    assert evaluate_sample(RIGHT).scores["faithfulness"].value == 1
 
 @marked
 async def test_marked_wrong(evaluate_sample):
@@ -109,16 +99,13 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_wrong": ("failure", "faithfulness 0.0000 is not >= 1 (0 of 1 claim supported)"),
     "test_one_text_is_one_context": ("passed", ""),
     "test_no_contexts": ("failure", "UsageError: cannot run faithfulness: no row has contexts"),
-    "test_marks_without_numbers": ("failure", "UsageError: expected metrics with thresholds: {"),
     "test_metrics_with_thresholds": ("failure", "pass those as fail_under={'faithfulness': 0.5}"),
     "test_too_high": ("failure", "hallucination 1.0000 is not <= 0"),
     "test_undefined": ("failure", "faithfulness is undefined, so >= 0 cannot be checked: the resp"),
     "test_no_such_metric": ("failure", "there is no metric named 'faithfulnes'; did you mean"),
     "test_judge_fails": ("failure", "ScoreMissingError: faithfulness has no score, timed out: no"),
     "test_made_up": ("failure", "faithfulness:promptfoo-plan 0.5000 was imputed by the policy"),
-    "test_no_such_provider": ("failure", "did you mean 'openai'?"),
     "test_right_in_a_loop": ("passed", ""),
-    "test_marked_right": ("passed", ""),
     "test_marked_wrong": ("failure", "faithfulness 0.0000 is not >= 0.8"),
     "test_marked_and_forgotten": ("failure", "rag(metric='faithfulness') but evaluated no sample"),
     "test_marked_the_wrong_way": ("failure", "higher is better for faithfulness; use "),
