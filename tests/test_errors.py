@@ -6,15 +6,10 @@ from tests.cases import each_case
 
 from ragstone import errors
 from ragstone.errors import (
-    CallError,
     InputError,
-    JudgeError,
     Problem,
-    QuestionNotSupportedError,
     RagstoneError,
-    TargetError,
     UnknownNameError,
-    UsageError,
 )
 
 
@@ -26,13 +21,6 @@ def test_the_tree_is_the_one_in_the_docstring() -> None:
         if isinstance(thing, type) and issubclass(thing, RagstoneError)
     }
     assert drawn == written - {"RagstoneError"}
-
-
-def test_what_ends_with_exit_code_2_is_a_usage_error_and_what_a_call_raises_is_none() -> None:
-    for kind in (InputError, UnknownNameError, TargetError):
-        assert issubclass(kind, UsageError)
-    for kind in (JudgeError, QuestionNotSupportedError, CallError):
-        assert not issubclass(kind, UsageError)
 
 
 @each_case(

@@ -44,6 +44,8 @@ def numbers(response: str, contexts: tuple[Context, ...] = THREE) -> list[tuple[
         ("It is blue【1†source】.", [(0,)]),
         ("It is blue.² Or red^3.", [(1,), (2,)]),
         ("It is blue⁹.", [()]),
+        ("`a[1]` is [2]. A lone ` here [1].\n\nAnd ` there [3].", [(1,), (0,), (2,)]),
+        ("```\nx [1]\n```\nSo it is [2].", [(1,)]),
         ("Mix (5) parts. It is blue (Passage 9).", [()]),
         ("It is blue<sup>3</sup>.", [(2,)]),
         ("It is blue (Passage 2) and red (2).", [(1,), (1,)]),
@@ -94,11 +96,6 @@ def test_a_mark_has_its_place_and_its_names() -> None:
 )
 def test_what_is_no_citation(response: str) -> None:
     assert found(response) == []
-
-
-def test_code_ends_where_it_ends() -> None:
-    assert numbers("`a[1]` is so [2]. A lone ` here [1].\n\nAnd ` there [3].") == [(1,), (0,), (2,)]
-    assert numbers("```\nx [1]\n```\nSo it is [2].") == [(1,)]
 
 
 def test_a_link_to_the_address_of_a_source_is_a_citation() -> None:

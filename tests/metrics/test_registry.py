@@ -248,13 +248,6 @@ def test_a_broken_package_is_named_with_what_to_do(install: Install, text: str, 
     assert str(refused.value).endswith("fix it, or remove it: pip uninstall some-metrics")
 
 
-def test_two_packages_with_one_name_are_both_named(install: Install) -> None:
-    install("a-metrics", METRIC)
-    install("b-metrics", METRIC)
-    with pytest.raises(UsageError, match=r"[ab]-metrics 1\.2 .*already exists \([ab]_metrics\."):
-        registered()
-
-
 def test_a_plugin_or_package_may_take_over_a_name_and_then_it_is_told(
     install: Install, tmp_path: Path
 ) -> None:

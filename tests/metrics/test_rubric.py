@@ -41,9 +41,6 @@ async def score(judge: ScriptedJudge, metric: RubricMetric, **changed: Any) -> S
     return await metric.score(SAMPLE.model_copy(update=changed), asker(judge))
 
 
-LEVELS = [f"Level {level}" for level in range(1, 6)]
-
-
 def rated(level: int, reason: str | None = "so") -> ScriptedJudge:
     return ScriptedJudge({"rate_response": Rating(level=level, reason=reason)})
 
@@ -59,7 +56,9 @@ async def test_the_example_runs_through_evaluate() -> None:
     run = await ragstone.evaluate_async(rows, metrics="politeness", judge=judge)
     summary = run.summary()["politeness"]
     assert (summary.mean, summary.scored, summary.undefined) == (3.0, 3, 1)
-    assert dict(summary.extra) == dict(zip(LEVELS, (0, 2, 0, 0, 1), strict=True))
+    assert dict(summary.extra) == {
+        f"Level {n}": count for n, count in enumerate((0, 2, 0, 0, 1), 1)
+    }
     first = run.rows[0].scores["politeness"]
     assert (first.value, first.reason) == (5.0, "its tone")
     assert dict(first.detail) == {"meaning": "friendly and attentive to the user"}

@@ -5,11 +5,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.judges.base import ScriptedJudge
-from ragstone.judges.batching import SplitJudge, windows_of
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt
-from ragstone.types.claim import Evidence, Label, Verdict
+from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 
 PIECES = st.sampled_from(
@@ -67,39 +65,3 @@ def test_whatever_is_in_claims_contexts_and_reasons_each_claim_gets_its_own_verd
         if place.verified:
             assert 0 <= (place.start or 0) < (place.end or 0) <= len(contexts[place.context])
     assert (reply.raw or "").encode() is not None
-
-
-def found(question: VerifyClaims) -> list[Verdict]:
-    """Support what stands in a context, with its place there."""
-    said: list[Verdict] = []
-    for claim in question.claims:
-        for number, context in enumerate(question.contexts):
-            if (at := context.find(claim)) >= 0:
-                place = Evidence(
-                    context=number, start=at, end=at + len(claim), quote=claim, verified=True
-                )
-                said.append(Verdict(label=Label.SUPPORTED, evidence=(place,)))
-                break
-        else:
-            said.append(Verdict(label=Label.NOT_ENOUGH_INFO))
-    return said
-
-
-@given(
-    st.lists(texts, min_size=1, max_size=4),
-    st.lists(st.sampled_from(["battery", "blue", "20", "電池", "nowhere", "x"]), max_size=7),
-    st.integers(1, 4),
-    st.integers(2, 80),
-)
-def test_evidence_from_windows_stands_where_it_says(
-    contexts: list[str], claims: list[str], size: int, window: int
-) -> None:
-    judge = ScriptedJudge({"verify_claims": found})
-    question = VerifyClaims(claims=tuple(claims), contexts=tuple(contexts), batch_size=size)
-    reply = asyncio.run(SplitJudge(judge, context_window=window).answer(question))
-    assert len(reply.value) == len(claims)
-    for claim, verdict in zip(claims, reply.value, strict=True):
-        for place in verdict.evidence:
-            assert contexts[place.context][place.start : place.end] == claim
-    batches = {tuple(claims[at : at + size]) for at in range(0, len(claims), size)}
-    assert len(judge.asked) <= len(batches) * len(windows_of(contexts, window // 2))

@@ -114,19 +114,6 @@ def test_a_row_whose_call_failed_says_why(project: Any) -> None:
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
 
 
-def test_a_row_without_a_response_beside_some_that_have_one_is_counted(project: Any) -> None:
-    bare = {"id": "bare", "query": "Of what?", "contexts": ["It is of ash wood."]}
-    full = {**bare, "id": "full", "response": "It is of ash wood."}
-    project.write("answers.jsonl", "\n".join(map(json.dumps, [full, bare])))
-    project.write("test_it.py", TESTS.replace("FILE", "answers.jsonl"))
-    ran = project.run("-k", "test_answer and not now")
-    outcome, said = ran.outcomes["test_answer[bare]"]
-    assert outcome == "failure"
-    assert "faithfulness is undefined, so >= 0.8 cannot be checked: the row has no response" in said
-    scored, undefined, failed, _ = ran.summary.splitlines()[2].split()[-4:]
-    assert (scored, undefined, failed) == ("1", "1", "0")
-
-
 # Limits: each of xdist's workers has its part, and all together keep the whole.
 
 
