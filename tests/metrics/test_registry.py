@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pydantic import Field
+from tests.asking import asker
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, catalogue, registry, select
 from ragstone.metrics.claim_checks import ClaimMetric
 from ragstone.metrics.registry import get, load_plugin, origin, register, registered
 from ragstone.metrics.retrieval import F1, Hit, Precision, RankingMetric
 from ragstone.types.rankings import Rankings
+from ragstone.types.sample import Context, Sample
 
 # Query 1 returns x a b, of which a and b are relevant; query 2 returns nothing.
 RANKINGS = Rankings.of([["x", "a", "b"], []], [{"a": 1, "b": 2}, {"a": 1}])
@@ -75,6 +78,13 @@ def test_value_or_values_are_enough_with_or_without_details_k_and_label() -> Non
     assert scores[0].detail.items() >= {"hits": 2, "seen": "x a b", "relevant": 2}.items()
     assert stranger()(k=2).scores(RANKINGS)[0].detail["seen"] == "x a"
     assert catalogue()["depth"].label == "depth"
+
+
+async def test_one_sample_alone_is_scored_as_among_many() -> None:
+    metric = stranger()()
+    ranking = tuple(Context(id=id_) for id_ in "xab")
+    sample = Sample(id="1", query="q", ranking=ranking, relevance={"a": 1, "b": 2})
+    assert await metric.score(sample, asker(ScriptedJudge({}))) == metric.scores(RANKINGS)[0]
 
 
 @each_case("name", ["", "Mine", "1st", "my-metric", "my metric", "mine@5", "ä", "_x"])
@@ -232,15 +242,18 @@ def test_a_package_is_loaded_once_and_may_look_at_the_metrics_meanwhile(
 
 
 @each_case(
-    ("text", "said"),
+    ("text", "point", "said"),
     [
-        ("1 / 0", "ZeroDivisionError: division by zero"),
-        (METRIC.replace("depth", "Bad"), "UsageError: invalid metric name 'Bad'"),
-        (METRIC.replace("depth", "hit"), "'hit' already exists .ragstone"),
+        ("1 / 0", "it = some_metrics", "ZeroDivisionError: division by zero"),
+        ("Depth = [1]", "it = some_metrics:Depth", "neither a module nor a class with @register"),
+        (METRIC.replace("depth", "Bad"), "it = some_metrics", "invalid metric name 'Bad'"),
+        (METRIC.replace("depth", "hit"), "it = some_metrics", "'hit' already exists .ragstone"),
     ],
 )
-def test_a_broken_package_is_named_with_what_to_do(install: Install, text: str, said: str) -> None:
-    install("some-metrics", text)
+def test_a_broken_package_is_named_with_what_to_do(
+    install: Install, text: str, point: str, said: str
+) -> None:
+    install("some-metrics", text, point)
     start = "^the installed package some-metrics 1.2 registers .* as ragstone.metrics 'it', "
     for _ in range(2):
         with pytest.raises(UsageError, match=f"{start}.*{said}") as refused:

@@ -126,6 +126,14 @@ def test_the_room_of_a_reply_is_part_of_who_answers() -> None:
     assert (made[0] == made[1], made[1] == made[2]) == (False, True)
 
 
+async def test_a_server_that_fails_is_no_answer(judge: Judge, faulty, behave, quick) -> None:
+    faulty.script(CHAT, behave.reply(b"broken", status=500))
+    async with judge:
+        outcome = await outcome_of(judge, ASKED)
+    assert isinstance(outcome, Failure)
+    assert outcome.cause is Cause.UNREACHABLE
+
+
 @each_case("named", ["offline", "openai:a,openai:b", "anthropic:m"])
 def test_only_one_model_can_be_read_so(named: str) -> None:
     with pytest.raises(UsageError, match="supports one model of openai"):
