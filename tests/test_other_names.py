@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 import ragstone
-from ragstone.compat import Evaluator
 from ragstone.errors import InputError, UnknownNameError, UsageError, other_name
 from ragstone.evaluation.config_file import KEYS, read_config
 from ragstone.evaluation.runner import Options
@@ -36,24 +36,23 @@ def option(name: str) -> str:
     return "--" + re.sub(r"(?=[A-Z])|_", "-", name).lower()
 
 
-@pytest.mark.parametrize("name", SETTING)
+@each_case("name", SETTING)
 def test_f5_python_names_the_setting_that_is_meant(name: str) -> None:
     with pytest.raises(UnknownNameError) as told:
         ragstone.evaluate([{"query": "q"}], **{name: 1})
     assert f"no option of evaluate named {name!r}; {SETTING[name]}" in str(told.value)
 
 
-@pytest.mark.parametrize("name", SETTING)
-def test_f5_a_config_file_names_the_setting_that_is_meant(name: str, tmp_path: Path) -> None:
+@each_case("name", SETTING)
+def test_f5_a_config_file_or_mapping_names_the_setting_that_is_meant(
+    name: str, tmp_path: Path
+) -> None:
     (tmp_path / "ragstone.yaml").write_text(f"{name}: 0.8\n", encoding="utf-8")
     with pytest.raises(InputError) as told:
         read_config(tmp_path / "ragstone.yaml")
     assert f"line 1: unknown setting {name!r}; {SETTING[name]}" in str(told.value)
-
-
-def test_f5_a_mapping_of_settings_names_the_setting_that_is_meant() -> None:
-    with pytest.raises(UsageError, match=re.escape(SETTING["threshold"])):
-        ragstone.evaluate([{"query": "q"}], config={"threshold": 0.8})
+    with pytest.raises(UsageError, match=re.escape(SETTING[name])):
+        ragstone.evaluate([{"query": "q"}], config={name: 0.8})
 
 
 def test_f5_the_command_line_names_the_option_that_is_meant(fork, tmp_path: Path) -> None:
@@ -70,26 +69,16 @@ def test_no_entry_of_the_table_is_a_name_of_ours() -> None:
     assert not set(ragstone.__all__) & TABLE["ragstone"].keys()
 
 
-@pytest.mark.parametrize("name", TABLE["ragstone"])
-def test_an_import_of_the_seeds_names_what_to_use(name: str) -> None:
+@each_case("name", TABLE["ragstone"])
+def test_an_import_of_the_seeds_names_what_to_use_and_that_is_there(name: str) -> None:
     with pytest.raises(ImportError, match=re.escape(f"there is no ragstone.{name}; ")):
         exec(f"from ragstone import {name}")
+    for line in re.findall(r"`(from [^`]+)`", TABLE["ragstone"][name]):
+        exec(line)
 
 
-def test_what_the_table_says_of_imports_can_be_imported() -> None:
-    for text in TABLE["ragstone"].values():
-        for line in re.findall(r"`(from [^`]+)`", text):
-            exec(line)
-    assert Evaluator.__module__ == "ragstone.compat"
-
-
-ROW = {
-    "query": "What colour?",
-    "response": "It is red.",
-    "contexts": ["It is red."],
-    "point_ids": ["1"],
-    "ranking": ["1"],
-}
+TEXT = "It is red."
+ROW = {"query": "Q?", "response": TEXT, "contexts": [TEXT], "point_ids": ["1"], "ranking": ["1"]}
 
 
 @pytest.fixture(scope="module")

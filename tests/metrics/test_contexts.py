@@ -4,12 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.metrics.contexts import (
-    ContextPrecision,
-    ContextRelevance,
-    ContextUtilization,
-    precision_by_rank,
-)
+from ragstone.metrics.contexts import ContextPrecision, ContextRelevance, ContextUtilization
 from ragstone.types.questions import GradeContexts, GradeSentences
 
 # ranks     1    2    3    4       P@2 = 1/2, P@4 = 2/4: their mean is 1/2
@@ -32,7 +27,7 @@ async def test_the_worked_example(checks: Any, weighting: str, value: float) -> 
     assert made.judge.asked == [GradeContexts(query="q", answer="What is right.", contexts=texts)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("good", "value"),
     [([True, True, False], 1.0), ([False] * 3, 0.0), ([False, False, True], 1 / 3)],
 )
@@ -44,29 +39,17 @@ async def test_what_comes_first_counts(checks: Any, good: list[bool], value: flo
 async def test_an_empty_reference_is_undefined(checks: Any) -> None:
     score = await checks().score(ContextPrecision(), reference=" ")
     assert (score.state, score.value) == ("undefined", None)
-
-
-async def test_the_worked_example_of_context_utilization(checks: Any) -> None:
-    """Relevant at the ranks 1 and 3: (1/1 + 2/3) / 2 = 5/6."""
-    grades = [{"relevant": good} for good in (True, False, True)]
-    made = checks(others={"grade_contexts": grades})
-    score = await made.score(ContextUtilization(), reference=None)
-    assert score.value == pytest.approx(5 / 6)
-    texts = ("one", "two", "three")
-    assert made.judge.asked == [GradeContexts(query="q", answer="What it says.", contexts=texts)]
-
-
-async def test_an_empty_response_is_undefined(checks: Any) -> None:
     score = await checks().score(ContextUtilization(), response="")
     assert score.reason == "the response is empty"
 
 
-CONTEXTS_OF_CONTEXT_RELEVANCE = (
-    {"text": "It lasts 20 hours. It is blue.\n\n---\n"},
-    {"text": " "},
-    {"text": "Hello."},
-)
-SENTENCES = ("It lasts 20 hours.", "It is blue.", "Hello.")
+async def test_the_worked_example_of_context_utilization(checks: Any) -> None:
+    """Relevant at the ranks 1 and 3: (1/1 + 2/3) / 2 = 5/6."""
+    made = checks(others=judge([True, False, True]))
+    score = await made.score(ContextUtilization(), reference=None)
+    assert score.value == pytest.approx(5 / 6)
+    texts = ("one", "two", "three")
+    assert made.judge.asked == [GradeContexts(query="q", answer="What it says.", contexts=texts)]
 
 
 def grades(question: GradeSentences) -> list[dict[str, bool]]:
@@ -76,18 +59,20 @@ def grades(question: GradeSentences) -> list[dict[str, bool]]:
 async def test_the_worked_example_of_context_relevance(checks: Any) -> None:
     """One of three sentences matters; the rule of dashes is none: 1/3."""
     made = checks(others={"grade_sentences": grades})
-    score = await made.score(ContextRelevance(), contexts=CONTEXTS_OF_CONTEXT_RELEVANCE)
+    texts = ("It lasts 20 hours. It is blue.\n\n---\n", " ", "Hello.")
+    score = await made.score(ContextRelevance(), contexts=[{"text": text} for text in texts])
     assert score.value == pytest.approx(1 / 3)
     assert score.detail == {"sentences": 3, "relevant": 1}
-    assert made.judge.asked == [GradeSentences(query="q", sentences=SENTENCES)]
+    sentences = ("It lasts 20 hours.", "It is blue.", "Hello.")
+    assert made.judge.asked == [GradeSentences(query="q", sentences=sentences)]
 
 
-@pytest.mark.parametrize("contexts", [(), ({"text": ""},), ({"text": " \n"}, {"text": "---"})])
-async def test_without_sentences_it_is_undefined(checks: Any, contexts: Any) -> None:
-    made = checks(others={"grade_sentences": grades})
-    score = await made.score(ContextRelevance(), contexts=contexts)
-    assert (score.state, score.reason) == ("undefined", "there are no sentences in the contexts")
-    assert made.judge.asked == []
+async def test_without_sentences_it_is_undefined(checks: Any) -> None:
+    for contexts in ((), ({"text": " \n"}, {"text": "---"})):
+        made = checks(others={"grade_sentences": grades})
+        score = await made.score(ContextRelevance(), contexts=contexts)
+        assert score.reason == "there are no sentences in the contexts"
+        assert (score.state, made.judge.asked) == ("undefined", [])
 
 
 RANKING = ({"text": "first"}, {"text": "second"})
@@ -100,7 +85,7 @@ async def graded(checks: Any, **changed: object) -> tuple[Any, Any]:
     return score, made.judge.asked
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "texts"),
     [
         ({"ranking": RANKING}, ("first", "second")),
@@ -116,17 +101,15 @@ async def test_the_ranking_is_graded_where_it_has_texts(
     assert asked.contexts == texts
 
 
-@pytest.mark.parametrize("changed", [{"ranking": ()}, {"ranking": None, "contexts": ()}])
-async def test_nothing_retrieved_is_0_and_nobody_is_asked(
-    checks: Any, changed: dict[str, Any]
-) -> None:
-    score, asked = await graded(checks, **changed)
-    assert (score.value, score.detail["contexts"], asked) == (0.0, 0, [])
-
-
-async def test_ids_alone_are_not_nothing(checks: Any) -> None:
-    score, asked = await graded(checks, ranking=BARE, contexts=())
+async def test_nothing_retrieved_is_0_and_nobody_is_asked(checks: Any) -> None:
+    for changed in ({"ranking": ()}, {"ranking": None, "contexts": ()}):
+        score, asked = await graded(checks, **changed)
+        assert (score.value, score.detail["contexts"], asked) == (0.0, 0, [])
+    score, asked = await graded(checks, ranking=BARE, contexts=())  # ids alone are not nothing
     assert (score.state, asked) == ("undefined", [])
+    score, asked = await graded(checks, ranking=BARE, contexts=None)
+    assert (score.state, score.reason) == ("undefined", "the retrieved documents have no text")
+    assert asked == []
 
 
 async def test_a_place_without_a_text_is_not_relevant_and_not_asked_about(checks: Any) -> None:
@@ -134,24 +117,3 @@ async def test_a_place_without_a_text_is_not_relevant_and_not_asked_about(checks
     score, (asked,) = await graded(checks, ranking=None, contexts=contexts)
     assert asked.contexts == ("one", "three")
     assert score.detail["relevant_ranks"] in ("1", "1, 3", "3")
-
-
-async def test_what_has_no_texts_cannot_be_graded(checks: Any) -> None:
-    score, asked = await graded(checks, ranking=BARE, contexts=None)
-    assert (score.state, score.reason) == ("undefined", "the retrieved documents have no text")
-    assert asked == []
-
-
-@each_case(
-    ("relevant", "by_rank", "over_all"),
-    [
-        ([True], 1, 1),
-        ([False], 0, 0),
-        ([True, False], 1, (1 + 1 / 2) / 2),
-        ([False, True], 1 / 2, (0 + 1 / 2) / 2),
-        ([True, False, True], (1 + 2 / 3) / 2, (1 + 1 / 2 + 2 / 3) / 3),
-    ],
-)
-def test_precision_by_rank(relevant: list[bool], by_rank: float, over_all: float) -> None:
-    assert precision_by_rank(relevant) == pytest.approx(by_rank)
-    assert precision_by_rank(relevant, every_rank=True) == pytest.approx(over_all)

@@ -27,7 +27,7 @@ async def test_the_worked_example(checks: Any) -> None:
     assert sorted(made.kinds) == ["extract_claims"] * 2 + ["verify_claims"] * 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("in_reference", "in_response", "value"),
     [("S S", "S", 1.0), ("N C", "N", 0.0), ("S", "S N N", 0.5), ("S N N", "S", 0.5)],
 )
@@ -45,18 +45,11 @@ async def test_the_cosine_may_have_its_share(checks: Any) -> None:
     assert score.value == pytest.approx(0.65)
     assert (score.detail["claims_f1"], score.detail["cosine"], score.detail["tp"]) == (0.6, 0.8, 3)
     assert made.judge.asked[-1] == TextSimilarity(text="What it says.", others=("What is right.",))
-
-
-async def test_a_cosine_below_0_is_0(checks: Any) -> None:
-    made = checks(**ROWS, others={"text_similarity": (-0.5,)})
-    assert (await made.score(AnswerCorrectness(semantic=0.5))).value == pytest.approx(0.3)
-
-
-async def test_where_there_are_facts_only_they_are_the_text_to_be_like(checks: Any) -> None:
-    made = checks(**ROWS, others={"text_similarity": (1.0,)})
-    facts = ("right a", "right b", "right c", "right d")
-    await made.score(AnswerCorrectness(semantic=0.5), reference=None, reference_claims=facts)
-    assert made.judge.asked[-1].others == ("right a\nright b\nright c\nright d",)
+    below = checks(**ROWS, others={"text_similarity": (-0.5,)})
+    assert (await below.score(AnswerCorrectness(semantic=0.5))).value == pytest.approx(0.3)
+    late = checks(**ROWS, others={"text_similarity": Failure(Cause.TIMEOUT, "late")})
+    with pytest.raises(Exception, match="late"):
+        await late.score(AnswerCorrectness(semantic=0.25))
 
 
 async def test_the_judge_is_asked_for_cosines_only_where_they_count(checks: Any) -> None:
@@ -69,30 +62,11 @@ async def test_the_judge_is_asked_for_cosines_only_where_they_count(checks: Any)
             get(f"answer_correctness,semantic={share}")
 
 
-@pytest.mark.parametrize("metric", [AnswerCorrectness(), AnswerCorrectness(semantic=0.25)])
-async def test_a_response_without_claims_is_0_where_there_are_some_to_make(
-    checks: Any, metric: AnswerCorrectness
-) -> None:
-    made = checks(in_response="S S")
-    assert (await made.score(metric, response=" ")).value == 0.0
-    assert made.kinds == ["extract_claims"]
-
-
-@pytest.mark.parametrize("response", ["What it says.", ""])
-@pytest.mark.parametrize("changed", [{"reference": ""}, {"reference_claims": ()}])
-async def test_without_claims_of_the_reference_it_is_undefined(
-    checks: Any, response: str, changed: dict[str, Any]
-) -> None:
-    made = checks(in_reference="N N")
-    score = await made.score(AnswerCorrectness(semantic=0.25), response=response, **changed)
-    why = "the reference is empty" if "reference" in changed else NO_REFERENCE_CLAIMS
-    assert (score.state, score.reason) == ("undefined", why)
-
-
-async def test_a_cosine_that_was_not_given_is_no_number(checks: Any) -> None:
-    made = checks(**ROWS, others={"text_similarity": Failure(Cause.TIMEOUT, "late")})
-    with pytest.raises(Exception, match="late"):
-        await made.score(AnswerCorrectness(semantic=0.25))
+async def test_a_response_without_claims_is_0_where_there_are_some_to_make(checks: Any) -> None:
+    for metric in (AnswerCorrectness(), AnswerCorrectness(semantic=0.25)):
+        made = checks(in_response="S S")
+        assert (await made.score(metric, response=" ")).value == 0.0
+        assert made.kinds == ["extract_claims"]
 
 
 ROW = {"query": "How long?", "response": "20 hours.", "reference": "Twenty hours."}
@@ -111,25 +85,11 @@ def test_it_is_the_cosine_not_less_than_0(cosine: float, value: float) -> None:
     assert judge.asked == [TextSimilarity(text="20 hours.", others=("Twenty hours.",))]
 
 
-@pytest.mark.parametrize("field", ["response", "reference"])
-@pytest.mark.parametrize("blank", ["", " \n"])
-def test_a_blank_text_is_undefined_and_nobody_is_asked(field: str, blank: str) -> None:
-    judged, judge = scored((1.0,), **{field: blank})
-    assert (judged.state, judged.reason) == ("undefined", f"the {field} is empty")
-    assert judge.asked == []
-
-
-@pytest.mark.parametrize(
-    ("answer", "cause"),
-    [
-        (Failure(Cause.TIMEOUT, "late"), Cause.TIMEOUT),
-        ((0.5, 0.5), Cause.COUNT_MISMATCH),
-        ((2.0,), Cause.MALFORMED),
-    ],
-)
-def test_no_cosine_is_no_number(answer: object, cause: Cause) -> None:
-    judged, _ = scored(answer)
-    assert (judged.state, judged.value, judged.cause) == ("failed", None, cause)
+def test_a_blank_text_is_undefined_and_nobody_is_asked() -> None:
+    for field in ("response", "reference"):
+        judged, judge = scored((1.0,), **{field: " \n"})
+        assert (judged.state, judged.reason) == ("undefined", f"the {field} is empty")
+        assert judge.asked == []
 
 
 @each_case(
@@ -137,9 +97,8 @@ def test_no_cosine_is_no_number(answer: object, cause: Cause) -> None:
     [
         ("The capital of France is Paris.", {"reference_claims": ["Paris"]}, 1.0),
         ("The capital of France is Lyon.", {"reference_claims": ["Paris"]}, 0.0),
-        ("The warranty is 24 months.", {"reference": "24 months"}, 1.0),
-        ("The warranty is 12 months.", {"reference": "24 months"}, 0.0),
         ("The warranty is 24 months. Ask the shop.", {"reference": "24 months"}, 2 / 3),
+        ("The warranty is 12 months.", {"reference": "24 months"}, 0.0),
         ("The warranty is 24 months.", {"reference": "The warranty of phones is long."}, 0.0),
     ],
 )
@@ -156,19 +115,11 @@ def test_a_correct_response_to_a_short_reference_is_not_0(
     [
         ({}, "the row has no reference (or reference_claims)"),
         ({"reference": ""}, "the reference is empty"),
-        (
-            {"reference": "Paris"},
-            (
-                "the reference makes no claims; write sentences, or list short answers in "
-                "reference_claims"
-            ),
-        ),
+        ({"reference": "Paris"}, f"{NO_REFERENCE_CLAIMS}"),
     ],
 )
 def test_what_is_undefined_names_the_column_to_fill(reference: dict[str, Any], reason: str) -> None:
-    rows = [
-        {"query": "What?", "response": "The capital is Paris.", **reference},
-        {"query": "What?", "response": "The capital is Paris.", "reference": "It is Paris."},
-    ]
+    row = {"query": "What?", "response": "The capital is Paris."}
+    rows = [row | reference, row | {"reference": "It is Paris."}]
     first, _ = ragstone.evaluate(rows, metrics=["answer_correctness"], store=None).rows
     assert first.scores["answer_correctness"].reason == reason

@@ -1,11 +1,11 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause
 from ragstone.judges.base import ScriptedJudge
-from ragstone.metrics.claims import Faithfulness
 from ragstone.metrics.responses import Abstention, ResponseRelevancy
 from ragstone.types.claim import GeneratedQueries
 from ragstone.types.questions import DetectAbstention, GenerateQueries, TextSimilarity
@@ -16,12 +16,11 @@ UNSURE = "I don't know."
 KNOWN, NOT_KNOWN = {"relevance": {"1": 1}}, {"relevance": {"1": 0}}
 
 
-@pytest.fixture
-def made(checks: Any) -> Any:
+def abstaining(checks: Any) -> Any:
     return checks(others={"detect_abstention": lambda q: "know" in q.response})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "known", "value"),
     [
         (UNSURE, NOT_KNOWN, 1.0),
@@ -34,19 +33,17 @@ def made(checks: Any) -> Any:
     ],
 )
 async def test_right_is_to_abstain_only_where_there_is_no_answer(
-    made: Any, response: str, known: dict[str, Any], value: float
+    checks: Any, response: str, known: dict[str, Any], value: float
 ) -> None:
+    made = abstaining(checks)
     score = await made.score(Abstention(), response=response, **known)
     assert score.value == value
-    assert score.detail == {
-        "abstained": response != "It is blue.",
-        "answerable": known == KNOWN,
-    }
+    assert score.detail == {"abstained": response != "It is blue.", "answerable": known == KNOWN}
     asked = [DetectAbstention(query="q", response=response)] if response.strip() else []
     assert made.judge.asked == asked
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "answerable", "calls"),
     [
         ({}, True, 2),
@@ -59,35 +56,27 @@ async def test_right_is_to_abstain_only_where_there_is_no_answer(
     ],
 )
 async def test_where_relevance_does_not_tell_the_reference_does(
-    made: Any, changed: dict[str, Any], answerable: bool | None, calls: int
+    checks: Any, changed: dict[str, Any], answerable: bool | None, calls: int
 ) -> None:
+    made = abstaining(checks)
     score = await made.score(Abstention(), **changed)
     assert (score.detail["answerable"], len(made.judge.asked)) == (answerable, calls)
     assert score.value == answerable
 
 
-async def test_where_nothing_tells_it_is_undefined_but_seen(made: Any) -> None:
-    score = await made.score(Abstention(), response=UNSURE, reference=None)
-    assert (score.state, score.value) == ("undefined", None)
-    assert score.reason == (
-        "it is unknown whether the query can be answered: the row has neither relevance nor "
-        "a reference"
-    )
+async def test_where_nothing_tells_it_is_undefined_but_seen(checks: Any) -> None:
+    score = await abstaining(checks).score(Abstention(), response=UNSURE, reference=None)
+    assert "the row has neither relevance nor a reference" in score.reason
     assert score.detail == {"abstained": True, "answerable": None}
 
 
-async def test_the_summary_counts_who_abstained_and_who_should_have(made: Any) -> None:
-    rows = [
-        (UNSURE, NOT_KNOWN),
-        (UNSURE, KNOWN),
-        ("", KNOWN),
-        ("It is blue.", NOT_KNOWN),
-        ("It is blue.", KNOWN),
-        (UNSURE, {"reference": None}),
+async def test_the_summary_counts_who_abstained_and_who_should_have(checks: Any) -> None:
+    rows: list[tuple[str, dict[str, Any]]] = [
+        *((UNSURE, NOT_KNOWN), (UNSURE, KNOWN), ("", KNOWN), ("It is blue.", NOT_KNOWN)),
+        *(("It is blue.", KNOWN), (UNSURE, {"reference": None})),
     ]
-    scores = [
-        await made.score(Abstention(), response=response, **known) for response, known in rows
-    ]
+    made = abstaining(checks)
+    scores = [await made.score(Abstention(), response=text, **known) for text, known in rows]
     assert Abstention().summarize(scores) == {
         "Abstained": 4,
         "Abstained Share": pytest.approx(4 / 6),
@@ -96,17 +85,6 @@ async def test_the_summary_counts_who_abstained_and_who_should_have(made: Any) -
         "Wrongly Answered": 1,
     }
     assert Abstention().summarize([])["Abstained Share"] is None
-
-
-@pytest.mark.parametrize(
-    ("response", "known", "value"),
-    [(UNSURE, NOT_KNOWN, 1.0), (UNSURE, KNOWN, 0.0), ("Sure!", NOT_KNOWN, 0.0)],
-)
-async def test_neither_an_honest_word_nor_a_hollow_one_is_faithful_or_unfaithful(
-    made: Any, response: str, known: dict[str, Any], value: float
-) -> None:
-    assert (await made.score(Faithfulness(), response=response, **known)).state == "undefined"
-    assert (await made.score(Abstention(), response=response, **known)).value == value
 
 
 # The response answers three guessed queries; their cosines with the real one:
@@ -136,9 +114,8 @@ def test_the_worked_example() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cosines", "value"),
-    [((1.0, 1.0, 1.0), 1.0), ((0.5, -0.2, 0.3), 0.2), ((-0.9, 0.3, 0.3), 0.0)],
+@each_case(
+    ("cosines", "value"), [((1.0, 1.0, 1.0), 1.0), ((0.5, -0.2, 0.3), 0.2), ((-0.9, 0.3, 0.3), 0)]
 )
 def test_the_mean_is_not_less_than_0(cosines: tuple[float, ...], value: float) -> None:
     assert scored(GENERATED, cosines)[0].value == pytest.approx(value)
@@ -151,33 +128,25 @@ def test_who_evades_scores_0_and_nothing_is_compared(queries: tuple[str, ...]) -
     assert [question.kind for question in judge.asked] == ["generate_queries"]
 
 
-@pytest.mark.parametrize("response", ["", " \n"])
-def test_a_blank_response_is_undefined_and_nobody_is_asked(response: str) -> None:
-    score, judge = scored(GENERATED, response=response)
+def test_a_blank_response_is_undefined_and_nobody_is_asked() -> None:
+    score, judge = scored(GENERATED, response=" \n")
     assert (score.state, score.reason) == ("undefined", "the response is empty")
     assert judge.asked == []
 
 
-@pytest.mark.parametrize("count", [0, 2, 4])
-def test_another_number_of_guesses_is_a_failure(count: int) -> None:
-    score, judge = scored(GeneratedQueries(queries=("a",) * count, noncommittal=False))
-    assert (score.state, score.cause) == ("failed", Cause.COUNT_MISMATCH)
-    assert score.reason == f"got {count} queries instead of 3"
-    assert len(judge.asked) == 1
-
-
-def test_cosines_that_do_not_come_are_a_failure() -> None:
+def test_another_number_of_guesses_or_cosines_is_a_failure() -> None:
+    for count in (0, 2, 4):
+        score, judge = scored(GeneratedQueries(queries=("a",) * count, noncommittal=False))
+        assert (score.state, score.cause) == ("failed", Cause.COUNT_MISMATCH)
+        assert score.reason == f"got {count} queries instead of 3"
+        assert len(judge.asked) == 1
     assert scored(GENERATED, (0.9, 0.6))[0].cause == Cause.COUNT_MISMATCH
     assert scored(GENERATED, (0.9, 0.6, 2))[0].cause == Cause.MALFORMED
     assert scored(GENERATED, Failure(Cause.TIMEOUT, "late"))[0].reason == "late"
 
 
 def test_as_many_queries_are_guessed_as_are_said() -> None:
-    judge = ScriptedJudge(
-        {
-            "generate_queries": GeneratedQueries(queries=("a",), noncommittal=False),
-            "text_similarity": (0.5,),
-        }
-    )
+    one = GeneratedQueries(queries=("a",), noncommittal=False)
+    judge = ScriptedJudge({"generate_queries": one, "text_similarity": (0.5,)})
     run = ragstone.evaluate([ROW], metrics=ResponseRelevancy(count=1), judge=judge)
     assert run.rows[0].scores["response_relevancy,count=1"].value == 0.5

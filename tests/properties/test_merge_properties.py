@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +19,6 @@ from ragstone.metrics import get
 from ragstone.reports.view import grouping_lines
 from ragstone.reports.worst import worst_documents
 from ragstone.results import metric_summary, ranking_run, run_summary
-from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
-from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats import intervals, sums
@@ -146,8 +143,7 @@ ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1, max_size=5
 
 
 @given(
-    st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12),
-    st.sampled_from(["zero", "skip"]),
+    st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12), st.sampled_from(["zero", "skip"])
 )
 def test_rankings_that_are_only_summed_have_the_same_summary(
     queries: list[tuple[list[str], list[str]]], missing: Missing
@@ -178,69 +174,6 @@ def test_rankings_that_are_only_summed_have_the_same_summary(
         assert without_times(evaluation.run(run, rows=False)) == expected
 
 
-@given(
-    st.lists(st.tuples(fractions, st.integers(0, 2)), max_size=12),
-    st.integers(1, 5),
-    st.randoms(use_true_random=False),
-)
-def test_counts_of_rankings_are_merged_in_any_order(
-    values: list[tuple[float, int]], size: int, shuffled: Random
-) -> None:
-    rows = RankingScores(
-        ids=[f"q{place}" for place in range(len(values))],
-        texts={},
-        metrics=METRICS,
-        values=np.array([[value, 0.5] for value, _ in values]).reshape(-1, 2),
-        why=np.array([why for _, why in values], np.uint8),
-        failed={"hit@5": {place: "no" for place, (value, _) in enumerate(values) if value == 0.7}},
-    )
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(metric_summary, "LARGE", 4)
-        patched.setattr(intervals, "LARGE", 4)
-        patched.setattr(ranking_run, "BLOCK", size)
-        expected = summary(rows.count_rows())
-        numbered = [
-            (n * size, each.count_rows(summed=True)) for n, each in enumerate(rows.blocks())
-        ]
-        shuffled.shuffle(numbered)
-        merged = RunSummaryBuilder(METRICS)
-        for start, part in numbered:
-            merged.merge(pickle.loads(pickle.dumps(part)), after=start)
-        assert summary(merged) == expected
-
-
 def without_times(run: Run) -> str:
     worst = [run.counts.scores[name].worst(higher_is_better=True) for name in run.metrics]
     return json.dumps([{**run.to_dict(), "run_id": "", "started_at": ""}, worst])
-
-
-@given(st.lists(scores(), max_size=12), st.randoms(use_true_random=False))
-def test_columns_of_scores_merge_in_any_order(given_scores: list[Score], shuffled: Random) -> None:
-    columns = [ScoreColumn() for _ in range(3)]
-    for place, score in enumerate(given_scores):
-        shuffled.choice(columns).add(place, score)
-    shuffled.shuffle(columns)
-    whole = ScoreColumn()
-    for column in columns:
-        whole.merge(column)
-    bare = {"claims": (), "truths": (), "latency_ms": None}
-    assert whole.in_order() == [score.model_copy(update=bare) for score in given_scores]
-
-
-@given(st.lists(st.text("ab12", min_size=1, max_size=2)), st.randoms(use_true_random=False))
-def test_the_reasons_that_are_counted_do_not_depend_on_their_order(
-    texts: list[str], shuffled: Random
-) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(metric_summary, "MOST", 3)
-        found: list[object] = []
-        for _ in range(2):
-            reasons = Reasons()
-            for text in texts:
-                reasons.add(text)
-            found.append(list(reasons.counts.items()))
-            shuffled.shuffle(texts)
-        assert found[0] == found[1]
-        without = [text for text in texts if text.isalpha()]
-        assert len((set(reasons.counts) - {OTHERS}) & set(without)) >= min(3, len(set(without)))
-        assert reasons.counts.total() == len(texts)

@@ -1,15 +1,12 @@
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.metrics.citations import (
-    CitationPrecision,
-    CitationRecall,
-    cited_sentences,
-    find_citations,
-)
+from ragstone.metrics import Metric
+from ragstone.metrics.citations import CitationPrecision, CitationRecall
 from ragstone.metrics.claim_checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
@@ -24,10 +21,23 @@ from ragstone.metrics.claims import (
     Hallucination,
     NoiseSensitivity,
 )
-from ragstone.metrics.contexts import precision_by_rank
+from ragstone.metrics.registry import get
 from ragstone.metrics.responses import AnswerCorrectness
+from ragstone.metrics.retrieval import (
+    F1,
+    MAP,
+    MRR,
+    NDCG,
+    BPref,
+    Hit,
+    Precision,
+    RankingMetric,
+    Recall,
+    RPrecision,
+)
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import POLICIES
+from ragstone.types.rankings import Denominator, Rankings
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score, State
 
@@ -43,10 +53,13 @@ verdicts = st.builds(
 )
 
 
-def rows(least: int = 0) -> st.SearchStrategy[tuple[JudgedClaims, ...]]:
+Pair = tuple[JudgedClaims, JudgedClaims]
+
+
+def rows(least: int = 0) -> st.SearchStrategy[Pair]:
     """Two rows of verdicts on the same claims."""
 
-    def both(n: int) -> st.SearchStrategy[tuple[JudgedClaims, ...]]:
+    def both(n: int) -> st.SearchStrategy[Pair]:
         row = st.lists(verdicts, min_size=n, max_size=n).map(judged)
         return st.tuples(row, row)
 
@@ -67,10 +80,8 @@ def turned(row: JudgedClaims, at: int) -> JudgedClaims:
 
 
 CHECKS = (
-    RESPONSE_IN_CONTEXTS,
-    RESPONSE_IN_REFERENCE,
-    REFERENCE_IN_RESPONSE,
-    REFERENCE_IN_CONTEXTS,
+    *(RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE),
+    *(REFERENCE_IN_RESPONSE, REFERENCE_IN_CONTEXTS),
 )
 METRICS: tuple[CheckMetric, ...] = (
     *(AnswerCorrectness(), Hallucination(), HallucinatedClaims()),
@@ -88,30 +99,20 @@ def scores(four: Iterable[JudgedClaims]) -> dict[str, Score]:
     }
 
 
-@given(rows(), rows())
-def test_a_number_is_within_its_range_and_else_there_is_a_reason(
-    of_response: tuple[JudgedClaims, JudgedClaims], of_reference: tuple[JudgedClaims, JudgedClaims]
+@given(rows(), rows(), st.randoms())
+def test_a_number_is_within_its_range_whatever_the_order_of_claims_and_else_has_a_reason(
+    of_response: Pair, of_reference: Pair, chance: random.Random
 ) -> None:
-    for score in scores((*of_response, *of_reference)).values():
+    found = scores((*of_response, *of_reference))
+    for score in found.values():
         if score.value is None:
             assert (score.state, bool(score.reason)) == (State.UNDEFINED, True)
         else:
             assert 0 <= score.value <= 1
+    assert scores((*shuffled(of_response, chance), *shuffled(of_reference, chance))) == found
 
 
-@given(rows(), rows(), st.randoms())
-def test_the_order_of_claims_does_not_matter(
-    of_response: tuple[JudgedClaims, JudgedClaims],
-    of_reference: tuple[JudgedClaims, JudgedClaims],
-    chance: random.Random,
-) -> None:
-    other = (*shuffled(of_response, chance), *shuffled(of_reference, chance))
-    assert scores(other) == scores((*of_response, *of_reference))
-
-
-def shuffled(
-    checks: tuple[JudgedClaims, JudgedClaims], chance: random.Random
-) -> list[JudgedClaims]:
+def shuffled(checks: Pair, chance: random.Random) -> list[JudgedClaims]:
     places = list(range(len(checks[0])))
     chance.shuffle(places)
     return [tuple(row[place] for place in places) for row in checks]
@@ -136,9 +137,7 @@ def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
 
 @given(rows(1), rows(1), st.data())
 def test_nor_does_it_make_any_of_several_checks_worse(
-    of_response: tuple[JudgedClaims, JudgedClaims],
-    of_reference: tuple[JudgedClaims, JudgedClaims],
-    data: st.DataObject,
+    of_response: Pair, of_reference: Pair, data: st.DataObject
 ) -> None:
     """What counts both for and against, such as noise, is not among these."""
     (a, b), (c, _) = of_response, of_reference
@@ -159,9 +158,7 @@ def up(less: Score, more: Score) -> bool:
 
 
 @given(rows(1), rows(1))
-def test_noise_and_hallucination_are_disjoint(
-    of_response: tuple[JudgedClaims, JudgedClaims], of_reference: tuple[JudgedClaims, JudgedClaims]
-) -> None:
+def test_noise_and_hallucination_are_disjoint(of_response: Pair, of_reference: Pair) -> None:
     """A wrong claim is in the contexts or not; and noise has a place or has none."""
     (a, b), (_, d) = of_response, of_reference
     noise = NoiseSensitivity().compute(SAMPLE, a, b)
@@ -178,33 +175,77 @@ def int_of(score: Score, claims: int) -> int:
     return round(score.value * claims)
 
 
-@given(st.lists(st.booleans(), max_size=12), st.booleans(), st.data())
-def test_a_relevant_context_at_an_earlier_rank_never_lowers_precision(
-    relevant: list[bool], every_rank: bool, data: st.DataObject
+documents = st.sampled_from([*"abcdefgh", "ü", "文書", "0", "-"])
+lists = st.lists(documents, max_size=12)
+grades = st.dictionaries(documents, st.sampled_from([-1.0, 0.0, 0.5, 1.0, 3.0]), max_size=8)
+queries = st.lists(st.tuples(lists, grades), max_size=6)
+cutoffs = st.integers(1, 15)
+denominators = st.sampled_from(get_args(Denominator))
+ranking_metrics: st.SearchStrategy[RankingMetric] = st.one_of(
+    st.builds(Hit, k=cutoffs),
+    st.builds(Recall, k=cutoffs),
+    st.builds(MRR, k=cutoffs),
+    st.builds(Precision, k=cutoffs, denominator=denominators),
+    st.builds(F1, k=cutoffs, denominator=denominators),
+    st.builds(MAP, k=cutoffs),
+    st.builds(NDCG, k=cutoffs, gain=st.sampled_from(["linear", "exponential"])),
+    st.builds(RPrecision),
+    st.builds(BPref),
+)
+any_metrics: st.SearchStrategy[Metric] = st.one_of(
+    ranking_metrics, st.builds(Faithfulness, policy=st.sampled_from(list(POLICIES)))
+)
+
+
+def of(pairs: Sequence[tuple[Sequence[str], Mapping[str, float]]]) -> Rankings:
+    return Rankings.of([ids for ids, _ in pairs], [known for _, known in pairs])
+
+
+def value(metric: RankingMetric, ids: Sequence[str], known: Mapping[str, float]) -> float:
+    return float(metric.values(Rankings.of([ids], [known]))[0])
+
+
+@given(any_metrics)
+def test_a_name_reads_back_as_the_metric(metric: Metric) -> None:
+    assert get(str(metric)) == metric
+    assert str(get(str(metric))) == str(metric)
+
+
+@given(ranking_metrics, queries)
+def test_a_query_does_not_change_another_querys_score(
+    metric: RankingMetric, pairs: list[tuple[list[str], dict[str, float]]]
 ) -> None:
-    value = precision_by_rank(relevant, every_rank=every_rank)
-    assert 0 <= value <= 1
-    steps = [i for i in range(1, len(relevant)) if relevant[i] and not relevant[i - 1]]
-    if steps:
-        i = data.draw(st.sampled_from(steps))
-        earlier = [*relevant[: i - 1], True, False, *relevant[i + 1 :]]
-        assert precision_by_rank(earlier, every_rank=every_rank) >= value - 1e-12
+    scores = metric.scores(of(pairs))
+    assert scores == [metric.scores(of([pair]))[0] for pair in pairs]
+    for score, (ids, known) in zip(scores, pairs, strict=True):
+        assert score.value is not None
+        assert metric.low <= score.value <= metric.high
+        first = score.detail["first_hit_rank"]
+        assert (first is None) == (score.detail["hits"] == 0)
+        if isinstance(first, int):
+            assert known[list(dict.fromkeys(ids))[first - 1]] > 0
 
 
-pieces = st.sampled_from(["Claim 0", "two", "x_y", "```", ". ", *"[]12,-【】`\n a(=:9^"])
+@given(ranking_metrics, lists, grades)
+def test_nothing_relevant_is_0_and_the_best_order_is_no_worse(
+    metric: RankingMetric, ids: list[str], known: dict[str, float]
+) -> None:
+    assert value(metric, ids, dict.fromkeys(known, 0.0)) == 0
+    best = sorted(ids, key=lambda document: -max(known.get(document, 0), 0))
+    assert value(metric, best, known) >= value(metric, ids, known)
+    relevant = sorted((d for d, grade in known.items() if grade > 0), key=lambda d: -known[d])
+    if relevant and metric.name in ("ndcg", "r_precision", "bpref"):
+        assert value(metric, relevant, known) == 1  # to the last bit
 
 
-@given(st.lists(pieces, max_size=40).map("".join))
-def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: str) -> None:
-    last = 0
-    for start, end, sources in find_citations(response, CONTEXTS):
-        assert last <= start < end
-        ends = response[start] + response[end - 1]
-        assert ends in ("[]", "【】") or (ends[0] == "^" and ends[1] in "012]")
-        assert sources
-        assert all(0 <= number < 3 for source in sources for number in source.contexts)
-        last = end
-    claim = judged([Verdict(label=Label.SUPPORTED)])
-    for sentence in cited_sentences(response, CONTEXTS, claim)[0]:
-        assert sentence.claims in ((), (0,))
-        assert len(set(sentence.sources)) == len(sentence.sources) > 0
+@given(st.sampled_from([Hit, Recall, MRR, MAP]), lists, grades, cutoffs)
+def test_looking_deeper_finds_no_less(
+    make: type[Hit | Recall | MRR | MAP], ids: list[str], known: dict[str, float], k: int
+) -> None:
+    assert value(make(k=k + 1), ids, known) >= value(make(k=k), ids, known)
+
+
+@given(lists, st.dictionaries(documents, st.floats(allow_nan=False, allow_infinity=False)))
+def test_no_grade_is_too_high_or_too_low_for_ndcg(ids: list[str], known: dict[str, float]) -> None:
+    for metric in (NDCG(k=5), NDCG(k=5, gain="exponential")):
+        assert 0 <= value(metric, ids, known) <= 1

@@ -73,10 +73,10 @@ NUMBERS: tuple[Callable[[int], object], ...] = (
     *(lambda n: [n], lambda n: max(1, n - 1), lambda n: n > 1 or None),
 )
 LINES = (
-    *("{n}. {label}", "Claim {n}: {label}", "[{n}] {label}", "- {n}) {label}", "**{n}.** {label}"),
-    *("claim_{n}: {label}", "#{n}: {label}", "{n}/5: {label}", "{n}: {label}", "{n} | {label}"),
+    *("{n}. {label}", "Claim {n}: {label}", "- {n}) {label}", "**{n}.** {label}", "{n} | {label}"),
+    *("claim_{n}: {label}", "#{n}: {label}", "{n}/5: {label}", "Statement {n} - {label}"),
     *("{n}. {claim}\nVerdict: {label}", "{n}. {claim} Verdict: {label}", "Verdict {n}: {label}"),
-    *("Statement {n} - {label}", "- claim: {n}\n  label: {label}"),
+    "- claim: {n}\n  label: {label}",
 )
 CHANGES: tuple[Callable[[bool], dict[str, object]], ...] = (
     # keys that are not ours: beside the draft of a label, they have the author's answer

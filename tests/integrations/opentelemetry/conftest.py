@@ -64,10 +64,9 @@ def kept() -> Kept:
 
 
 @pytest.fixture
-def tracing(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> OpenTelemetry:
+def tracing(telling: Callable[[str], OpenTelemetry]) -> OpenTelemetry:
     """Makes spans without texts."""
-    monkeypatch.delenv(CAPTURE, raising=False)
-    return OpenTelemetry(kept.provider, kept.logs)
+    return telling("")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ from collections.abc import Callable
 
 import pytest
 from opentelemetry import trace
+from tests.cases import each_case
 
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
@@ -46,20 +47,14 @@ def test_scores_are_events_by_the_convention(kept, tracing: OpenTelemetry) -> No
     evaluate([SAMPLE], metrics=metrics, judge=scripted(), tracing=tracing)
     [sample] = kept.named("ragstone sample")
     assert not sample.events
-    for event in kept.events:
-        record = event.log_record
-        assert (record.trace_id, record.span_id) == (
-            sample.context.trace_id,
-            sample.context.span_id,
-        )
-    told = kept.scores()
-    assert told["hit@5"]["ragstone.sample.id"] == "a7"
-    assert told["hit@5"]["gen_ai.evaluation.score.value"] == 1.0
-    assert "gen_ai.evaluation.score.label" not in told["hit@5"]
-    assert told["faithfulness:ragaliq"]["gen_ai.evaluation.score.value"] == 0.5
-    assert told["faithfulness:ragaliq"]["gen_ai.evaluation.score.label"] == "fail"
-    states = {name: each["ragstone.metric.state"] for name, each in told.items()}
-    assert states["hit@5"] == "scored"
+    own = (sample.context.trace_id, sample.context.span_id)
+    assert {(each.log_record.trace_id, each.log_record.span_id) for each in kept.events} == {own}
+    hit, faithful = (kept.scores()[name] for name in ("hit@5", "faithfulness:ragaliq"))
+    assert (hit["ragstone.sample.id"], hit["ragstone.metric.state"]) == ("a7", "scored")
+    assert hit["gen_ai.evaluation.score.value"] == 1.0
+    assert "gen_ai.evaluation.score.label" not in hit
+    assert faithful["gen_ai.evaluation.score.value"] == 0.5
+    assert faithful["gen_ai.evaluation.score.label"] == "fail"
 
 
 def test_a_score_of_a_span_belongs_to_that_span(kept, tracing: OpenTelemetry) -> None:
@@ -70,21 +65,17 @@ def test_a_score_of_a_span_belongs_to_that_span(kept, tracing: OpenTelemetry) ->
         {**SAMPLE, "id": "zero", "trace_id": "0", "span_id": "0"},
     ]
     evaluate(rows, metrics="hit", tracing=tracing)
-    places = {
-        event.log_record.attributes["ragstone.sample.id"]: (
-            f"{event.log_record.trace_id:032x}",
-            f"{event.log_record.span_id:016x}",
-        )
-        for event in kept.events
-    }
+
+    def place(thing) -> tuple[str, tuple[int, int]]:
+        return thing.attributes["ragstone.sample.id"], (thing.trace_id, thing.span_id)
+
+    places = dict(place(event.log_record) for event in kept.events)
+    spans = kept.named("ragstone sample")
     own = {
-        span.attributes["ragstone.sample.id"]: (
-            f"{span.context.trace_id:032x}",
-            f"{span.context.span_id:016x}",
-        )
-        for span in kept.named("ragstone sample")
+        span.attributes["ragstone.sample.id"]: (span.context.trace_id, span.context.span_id)
+        for span in spans
     }
-    assert places == {**own, "read": (trace_id, span_id)}
+    assert places == {**own, "read": (int(trace_id, 16), int(span_id, 16))}
 
 
 def test_a_failed_score_has_its_cause_and_no_number(kept, tracing: OpenTelemetry) -> None:
@@ -102,7 +93,7 @@ def test_a_failed_score_has_its_cause_and_no_number(kept, tracing: OpenTelemetry
     assert sample.status.status_code.name == "UNSET"
 
 
-@pytest.mark.parametrize("value", ["", "false", "no_content", "event_only"])
+@each_case("value", ["", "false", "no_content", "event_only"])
 def test_no_text_leaves_unless_asked_for(
     kept, telling: Callable[[str], OpenTelemetry], value: str
 ) -> None:
@@ -113,17 +104,16 @@ def test_no_text_leaves_unless_asked_for(
     assert not [secret for secret in SECRETS if secret in kept.everything()]
 
 
-@pytest.mark.parametrize("value", ["true", "SPAN_ONLY", "span_and_event"])
+@each_case("value", ["true", "SPAN_ONLY", "span_and_event"])
 def test_texts_stand_in_the_samples_span_where_asked_for(
     kept, telling: Callable[[str], OpenTelemetry], value: str
 ) -> None:
-    metric = "faithfulness:ragaliq"
-    evaluate([SAMPLE], metrics=metric, judge=scripted(), tracing=telling(value))
-    told = kept.told("ragstone sample")
+    evaluate([SAMPLE], metrics="faithfulness:ragaliq", judge=scripted(), tracing=telling(value))
+    told = kept.named("ragstone sample")[-1].attributes
     assert told["ragstone.sample.query"] == "SECRETQUERY?"
     assert told["ragstone.sample.contexts"] == ("SECRETCONTEXT is red.",)
     assert told["ragstone.sample.reference"] == "SECRETREFERENCE"
-    assert "0.5" in str(kept.scores()[metric]["gen_ai.evaluation.explanation"])
+    assert "0.5" in str(kept.events[-1].log_record.attributes["gen_ai.evaluation.explanation"])
 
 
 def test_samples_of_different_callers_are_children_of_the_callers_span(
@@ -138,23 +128,19 @@ def test_samples_of_different_callers_are_children_of_the_callers_span(
     assert [parent and parent.name for parent in parents] == ["host", "host", None]
 
 
-def test_samples_that_are_only_ranked_have_spans_too(kept, tracing: OpenTelemetry) -> None:
+def test_samples_that_are_only_ranked_have_spans_too_and_no_number_changes(
+    kept, tracing: OpenTelemetry
+) -> None:
     samples = [{**SAMPLE, "id": f"s{n}"} for n in range(3)]
-    plain = evaluate(samples, metrics=["hit", "recall"])
-    run = evaluate(samples, metrics=["hit", "recall"], tracing=tracing)
-    assert run.summary() == plain.summary()
-    assert len(kept.named("ragstone sample")) == 3
-    assert len(kept.events) == 6
-    ids = [event.log_record.attributes["ragstone.sample.id"] for event in kept.events]
+    for metrics in ("all", ["hit", "recall"]):
+        before, events = len(kept.spans), len(kept.events)
+        plain = evaluate(samples, metrics=metrics)
+        watched = evaluate(samples, metrics=metrics, tracing=tracing)
+        assert watched.summary() == plain.summary()
+        assert watched.manifest.identity == plain.manifest.identity
+        assert len(kept.spans) - before == 3
+    ids = [event.log_record.attributes["ragstone.sample.id"] for event in kept.events[events:]]
     assert sorted(ids) == ["s0", "s0", "s1", "s1", "s2", "s2"]
-
-
-def test_watching_changes_no_number(kept, tracing: OpenTelemetry) -> None:
-    plain = evaluate([SAMPLE], metrics="all")
-    watched = evaluate([SAMPLE], metrics="all", tracing=tracing)
-    assert watched.summary() == plain.summary()
-    assert watched.manifest.identity == plain.manifest.identity
-    assert watched.manifest.judge_note == plain.manifest.judge_note
 
 
 def test_an_error_that_ends_the_run_ends_its_spans(kept, tracing: OpenTelemetry) -> None:

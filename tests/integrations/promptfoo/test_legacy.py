@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, UsageError
@@ -18,45 +18,8 @@ from ragstone.types.reply import Failure
 CASES = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))[
     "context-faithfulness"
 ]
-SENTINEL = "CASE-"
 CHAT = "/v1/chat/completions"
 ASKED = ExtractClaims(query="q?", response="said.")
-
-
-async def test_the_real_program_gives_the_same_numbers(promptfoo, faulty) -> None:
-    """Each test's query names its case, so that the judge's server knows which replies are due."""
-    came: dict[int, int] = {}
-
-    async def reply(request: web.Request) -> web.Response:
-        asked = (await request.json())["messages"][-1]["content"]
-        number = int(asked.rpartition(SENTINEL)[2].split()[0])
-        place = came[number] = came.get(number, -1) + 1
-        message = {"role": "assistant", "content": CASES[number]["replies"][place]}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return web.json_response({"choices": [choice], "usage": {}})
-
-    faulty.script("/v1/chat/completions", reply)
-    grader = {"apiBaseUrl": f"{faulty.url}/v1", "apiKey": "none"}
-    options = {"provider": {"id": "openai:chat:m", "config": grader}, "disableVarExpansion": True}
-    done = await promptfoo(
-        {
-            "prompts": ["an answer"],
-            "providers": ["echo"],
-            "defaultTest": {"options": options},
-            "tests": [asked(number) for number in range(len(CASES))],
-        },
-        {},
-    )
-    for case, test in zip(CASES, done.tests, strict=True):
-        assert test["score"] == pytest.approx(case["score"]), case
-        assert not str(test.get("error")).startswith("Error"), case
-
-
-def asked(number: int) -> dict:
-    """A test whose every prompt to the judge ends in something that names it."""
-    name = f"{SENTINEL}{number} "
-    said = {"query": f"which {name}", "context": f"words {name}"}
-    return {"vars": said, "assert": [{"type": "context-faithfulness"}]}
 
 
 # The judge that reads plain text: what it hands to a policy is what promptfoo counted.
@@ -100,66 +63,54 @@ async def test_its_verdicts_come_to_the_observed_numbers(judge: Judge, writing) 
             assert policy.number(labels, due=due) == pytest.approx(case["score"]), case
 
 
-async def test_text_may_stand_in_json(judge: Judge, writing) -> None:
-    writing(json.dumps({"text": "one\ntwo"}))
+@each_case(
+    ("written", "count"),
+    [(json.dumps({"text": "one\ntwo"}), 2), ("one\ntwo", 2), ("[" * 100_000, 1)],
+)
+async def test_text_may_stand_in_json(
+    judge: Judge, writing, faulty, written: str, count: int
+) -> None:
+    writing(written)
     async with judge:
-        assert [claim.text for claim in (await judge.answer(ASKED)).value] == ["one", "two"]
-
-
-async def test_json_that_is_no_text_is_no_statement(judge: Judge, writing) -> None:
-    writing(json.dumps({"text": None}))
-    async with judge:
-        outcome = await outcome_of(judge, ASKED)
-    assert isinstance(outcome, Failure)
-    assert outcome.cause is Cause.MALFORMED
-
-
-@pytest.mark.parametrize("question", [ASKED, VerifyClaims(claims=("one",), contexts=("c.",))])
-async def test_an_empty_text_in_json_is_an_empty_reply(judge: Judge, writing, question) -> None:
-    """promptfoo fails a test whose judge returns nothing, even at threshold 0."""
-    writing(json.dumps({"text": ""}))
-    async with judge:
-        outcome = await outcome_of(judge, question)
-    assert isinstance(outcome, Failure)
-    assert (outcome.cause, outcome.message) == (Cause.MALFORMED, "the judge's reply is empty")
-
-
-async def test_brackets_without_end_are_text(judge: Judge, writing) -> None:
-    writing("[" * 100_000)
-    async with judge:
-        assert len((await judge.answer(ASKED)).value) == 1
-
-
-async def test_the_sample_is_fenced_in_the_prompt(judge: Judge, writing, faulty) -> None:
-    writing("one")
-    async with judge:
-        await judge.answer(ASKED)
+        assert len((await judge.answer(ASKED)).value) == count
     user = faulty.called(CHAT)[0].json["messages"][1]["content"]
     assert user.startswith("<query-")
     assert "said.\n</response-" in user
 
 
-@pytest.mark.parametrize(
+EMPTY = "the judge's reply is empty"
+
+
+@each_case("question", [ASKED, VerifyClaims(claims=("one",), contexts=("c.",))])
+@each_case(
     ("text", "more", "cause"),
-    [(None, {"refusal": "I will not."}, Cause.REFUSAL), ("", {}, Cause.MALFORMED)],
+    [
+        (json.dumps({"text": None}), {}, Cause.MALFORMED),
+        (json.dumps({"text": ""}), {}, Cause.MALFORMED),
+        ("", {}, Cause.MALFORMED),
+        (None, {"refusal": "I will not."}, Cause.REFUSAL),
+    ],
 )
-async def test_no_text_is_no_answer(judge, writing, text, more, cause: Cause) -> None:
+async def test_no_text_is_no_answer(
+    judge: Judge, writing, question: Question[object], text: str | None, more: dict, cause: Cause
+) -> None:
+    """promptfoo fails a test whose judge returns nothing, even at threshold 0."""
     writing(text, **more)
     async with judge:
-        outcome = await outcome_of(judge, ASKED)
+        outcome = await outcome_of(judge, question)
     assert isinstance(outcome, Failure)
     assert (outcome.cause, outcome.usage.calls) == (cause, 1)
+    assert text is None or "null" in text or outcome.message == EMPTY
 
 
-@pytest.mark.parametrize("question", [ASKED, VerifyClaims(claims=("one", "two"), contexts=("c.",))])
+@each_case("question", [ASKED, VerifyClaims(claims=("one", "two"), contexts=("c.",))])
 async def test_a_reply_cut_by_the_token_limit_is_no_answer(
     judge: Judge, faulty, behave, question: Question[object]
 ) -> None:
     """Its last statement would be half a one, and its missing verdicts would count as no."""
     text = '{"text": "one\\nverdict: yes. The tow'
-    message = {"role": "assistant", "content": text}
-    choices = [{"finish_reason": "length", "message": message}]
-    faulty.script(CHAT, behave.reply({"choices": choices, "usage": {}}))
+    choice = {"finish_reason": "length", "message": {"role": "assistant", "content": text}}
+    faulty.script(CHAT, behave.reply({"choices": [choice], "usage": {}}))
     async with judge:
         outcome = await outcome_of(judge, question)
     assert isinstance(outcome, Failure)
@@ -183,7 +134,7 @@ async def test_a_server_that_fails_is_no_answer(judge: Judge, faulty, behave, qu
     assert outcome.cause is Cause.UNREACHABLE
 
 
-@pytest.mark.parametrize("named", ["offline", "openai:a,openai:b", "anthropic:m"])
+@each_case("named", ["offline", "openai:a,openai:b", "anthropic:m"])
 def test_only_one_model_can_be_read_so(named: str) -> None:
     with pytest.raises(UsageError, match="supports one model of openai"):
         legacy_judge(Plan(judge=named), Budget())

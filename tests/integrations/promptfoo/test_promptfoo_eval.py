@@ -75,17 +75,13 @@ async def test_a_judge_that_refuses_never_passes(promptfoo, faulty, behave) -> N
 
 async def test_tokens_are_counted_as_the_real_program_counts_them(promptfoo, faulty) -> None:
     """Once with calls, once from both caches; both assertions make two calls of the same size."""
-    details = {
-        "reasoning_tokens": 2,
-        "accepted_prediction_tokens": 3,
-        "rejected_prediction_tokens": 1,
-    }
+    details = {"reasoning": 2, "accepted_prediction": 3, "rejected_prediction": 1}
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 10,
         "total_tokens": 110,
         "prompt_tokens_details": {"cached_tokens": 64},
-        "completion_tokens_details": details,
+        "completion_tokens_details": {f"{name}_tokens": n for name, n in details.items()},
     }
 
     async def reply(request: web.Request) -> web.Response:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 ASKED_OTHERWISE = """
 from ragstone.integrations.pytest.plugin import assert_faithful
 
@@ -44,25 +42,6 @@ def test_a_judge_with_a_name_is_asked_as_the_options_of_the_test_say(
     assert lengths == [578, 77, 77, 77, 578, 578, 578]
 
 
-PLACE = """
-import os
-from ragstone.integrations.pytest.plugin import assert_faithful
-
-CLAIM = "The case is made of ash wood."
-
-def test_place():
-    options = {"judge": "openai:gpt-4o-mini", "base_url": os.environ["PLACE"]}
-    assert_faithful(CLAIM, [CLAIM], config={"claim_source": "sentences"}, **options)
-"""
-
-
-def test_a_test_may_say_where_the_model_is(project: Any, model: Any) -> None:
-    project.write("test_it.py", PLACE)
-    ran = project.run(PLACE=model.environment["OPENAI_BASE_URL"])
-    assert ran.code == 0, ran.text
-    assert model.calls == 1
-
-
 NOT_FOR_ONE_TEST = """
 import pytest
 from ragstone.integrations.pytest.plugin import assert_faithful
@@ -71,7 +50,6 @@ from ragstone.types.config import Plan
 
 CLAIM = "The case is made of ash wood."
 OPTIONS = {
-    "calls": {"max_calls": 3, "judge": "openai:gpt-4o-mini"},
     "cost": {"max_cost": 3},
     "config": {"config": "ragstone.yaml"},
     "preset": {"preset": "ragas"},
@@ -90,9 +68,8 @@ def test_it(name):
 def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
     project.write("test_it.py", NOT_FOR_ONE_TEST)
     ran = project.run()
-    once = "these apply to the whole session, not to one test: set "
+    once = "UsageError: these apply to the whole session, not to one test: set "
     for name, said in {
-        "calls": f"{once}max_calls with --rag-max-calls",
         "cost": f"{once}max_cost with --rag-max-cost",
         "config": f"{once}config with --rag-config",
         "preset": f"{once}preset with the file of --rag-config",
@@ -102,7 +79,6 @@ def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
     }.items():
         outcome, message = ran.outcomes[f"test_it[{name}]"]
         assert outcome == "failure"
-        assert "UsageError" in message
         assert said in message
     assert ran.outcomes["test_it[good]"][0] == "passed", ran.text
     assert "src/ragstone" not in ran.text
@@ -112,13 +88,10 @@ IN_THREADS = """
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.integrations.pytest.plugin import assert_sample
-from ragstone.judges.base import Judge
 from ragstone.judges.base import ScriptedJudge
 
 SAMPLE = {"query": "So?", "response": "It is so.", "contexts": ["It is so."]}
@@ -126,6 +99,7 @@ MADE = []
 
 class Slow(ScriptedJudge):
     opened = 0
+    __hash__ = None
 
     def __init__(self):
         claims, verdict = [Claim(text="It is so.")], Verdict(label=Label.SUPPORTED)
@@ -137,14 +111,6 @@ class Slow(ScriptedJudge):
         await asyncio.sleep(0.05)
         return await super().__aenter__()
 
-@dataclass
-class Unhashable(Judge):
-    within: Judge
-    name: str = "mine"
-
-    async def answer(self, question):
-        return await self.within.answer(question)
-
 def four_times(function):
     with ThreadPoolExecutor(4) as threads:
         rows = [*threads.map(lambda _: function(), range(4))]
@@ -155,10 +121,8 @@ def test_one_judge():
     four_times(lambda: assert_sample(SAMPLE, {"faithfulness": 1}, judge=slow))
     assert slow.opened == 1
 
-def test_judges_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_judges_of_their_own():
     four_times(lambda: assert_sample(SAMPLE, {"faithfulness": 1}, judge=Slow()))
-    assert Path.cwd() == tmp_path
 
 @pytest.fixture
 def judge():
@@ -170,26 +134,13 @@ def test_fixture(evaluate_sample):
     MADE.clear()
     four_times(lambda: evaluate_sample(SAMPLE))
     assert [made.opened for made in MADE if made.opened] == [1]
-
-def test_unhashable():
-    mine = Unhashable(Slow())
-    with pytest.raises(TypeError):
-        hash(mine)
-    assert_sample(SAMPLE, {"faithfulness": 1}, judge=mine)
 """
 
 
-@pytest.fixture(scope="module")
-def in_threads(lasting_project: Any) -> Any:
-    lasting_project.write("test_threads.py", IN_THREADS)
-    return lasting_project.run()
-
-
-@pytest.mark.parametrize(
-    "name", ["test_one_judge", "test_judges_of_their_own", "test_fixture", "test_unhashable"]
-)
-def test_threads_share_what_is_open(in_threads: Any, name: str) -> None:
-    assert in_threads.outcomes[name][0] == "passed", in_threads.text
+def test_threads_share_what_is_open(project: Any) -> None:
+    project.write("test_threads.py", IN_THREADS)
+    ran = project.run()
+    assert [outcome for outcome, _ in ran.outcomes.values()] == ["passed"] * 3, ran.text
 
 
 ELSEWHERE = """
@@ -220,9 +171,8 @@ KNOWS_NOT = "I do not know what the case is made of."
 def test_abstains():
     row = assert_faithful(KNOWS_NOT, MANUAL, allow_abstention=True)
     assert row.scores["faithfulness"].value is None
-
-def test_abstains_without_contexts():
     assert_faithful("I'm sorry, the documents do not say.", [], allow_abstention=True)
+    assert_faithful(MANUAL[0], MANUAL, allow_abstention=True)
 
 def test_abstains_with_a_plan():
     from ragstone.types.config import Plan
@@ -232,25 +182,18 @@ def test_not_allowed():
     with pytest.raises(AssertionError, match="faithfulness is undefined"):
         assert_faithful(KNOWS_NOT, MANUAL)
 
-def test_wrong_answers_still_fail():
+def test_wrong_answers_and_blank_ones_still_fail():
     with pytest.raises(AssertionError, match="0 of 1 claim supported"):
         assert_faithful("The case is made of 3 mm steel.", MANUAL, allow_abstention=True)
-
-@pytest.mark.parametrize("blank", ["", " \\n"])
-def test_blank_responses_still_fail(blank):
     with pytest.raises(AssertionError, match="the response is blank: it neither states nor dec"):
-        assert_faithful(blank, MANUAL, allow_abstention=True)
-
-def test_right_answers_still_pass():
-    assert_faithful(MANUAL[0], MANUAL, allow_abstention=True)
+        assert_faithful(" \\n", MANUAL, allow_abstention=True)
 """
 
 
 def test_assert_faithful_can_allow_abstention(project: Any) -> None:
     project.write("test_it.py", ABSTENTIONS)
     ran = project.run()
-    assert {outcome for outcome, _ in ran.outcomes.values()} == {"passed"}, ran.text
-    assert len(ran.outcomes) == 8
+    assert [outcome for outcome, _ in ran.outcomes.values()] == ["passed"] * 4, ran.text
 
 
 NEEDS_AN_LLM = """
@@ -273,8 +216,14 @@ def test_a_metric_by_name_that_offline_cannot_answer_uses_an_llm_and_warns_once(
     project: Any, model: Any
 ) -> None:
     project.write("test_it.py", NEEDS_AN_LLM)
-    url = model.environment["OPENAI_BASE_URL"]
-    ran = project.run("-Wdefault::UserWarning", OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
+    keys = {"OPENAI_BASE_URL": model.environment["OPENAI_BASE_URL"], "OPENAI_API_KEY": "k"}
+    without = project.run().outcomes["test_first"]
+    assert without[0] == "skipped"
+    assert "RAGSTONE_JUDGE, or set OPENAI_API_KEY" in without[1]
+    offline = project.run("--rag-judge=offline", **keys)
+    assert {outcome for outcome, _ in offline.outcomes.values()} == {"skipped"}
+    assert model.calls == 0
+    ran = project.run("-Wdefault::UserWarning", **keys)
     outcomes = {name: outcome for name, (outcome, _) in ran.outcomes.items()}
     skipped = {"test_offline": "skipped"}
     assert outcomes == {"test_first": "passed", "test_second": "passed"} | skipped, ran.text
@@ -283,47 +232,6 @@ def test_a_metric_by_name_that_offline_cannot_answer_uses_an_llm_and_warns_once(
     assert text.count(reason) == 1
     assert "for this sample, 1 call, price unknown. To avoid this, use --rag-judge offline." in text
     assert model.calls == 1
-
-
-def test_an_llm_is_not_used_if_the_settings_say_offline(project: Any, model: Any) -> None:
-    project.write("test_it.py", NEEDS_AN_LLM)
-    url = model.environment["OPENAI_BASE_URL"]
-    ran = project.run("--rag-judge=offline", OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
-    assert {outcome for outcome, _ in ran.outcomes.values()} == {"skipped"}
-    assert model.calls == 0
-
-
-def test_without_a_key_the_reason_to_skip_names_it(project: Any) -> None:
-    project.write("test_it.py", NEEDS_AN_LLM)
-    assert "RAGSTONE_JUDGE, or set OPENAI_API_KEY" in project.run().outcomes["test_first"][1]
-
-
-LEAVES = """
-import pytest
-from ragstone import Judge
-from ragstone.integrations.pytest.plugin import assert_faithful
-
-class Leaves(Judge):
-    name = "leaves"
-
-    def __init__(self, error):
-        self.error = error
-
-    async def answer(self, question):
-        raise self.error
-
-@pytest.mark.parametrize("error", [SystemExit(0), pytest.skip.Exception("no"), KeyError("a")])
-def test_it(error):
-    assert_faithful("It is so.", ["It is so."], judge=Leaves(error))
-"""
-
-
-def test_a_judge_that_exits_or_skips_fails_the_test(project: Any) -> None:
-    project.write("test_it.py", LEAVES)
-    ran = project.run()
-    assert [outcome for outcome, _ in ran.outcomes.values()] == ["failure"] * 3
-    for name in ("SystemExit", "Skipped", "KeyError"):
-        assert f"faithfulness has no score, error in the judge: the judge raised {name}" in ran.text
 
 
 READS_TEXT = """
@@ -336,21 +244,13 @@ def test_json():
     assert_sample(SAMPLE, {"faithfulness": 1.0})
 
 def test_text():
-    assert_sample(SAMPLE, {METRIC}, {OPTION})
+    assert_sample(SAMPLE, {"faithfulness": 1.0}, policy="promptfoo-plan")
+    assert_sample(SAMPLE, {"faithfulness:promptfoo-plan": 1.0})
 """
 
 
-@pytest.mark.parametrize(
-    ("metric", "option"),
-    [("faithfulness", "policy='promptfoo-plan'"), ("faithfulness:promptfoo-plan", "")],
-)
-def test_a_judge_that_reads_text_is_another(
-    project: Any, model: Any, metric: str, option: str
-) -> None:
-    thresholds = f"{{'{metric}': 1.0}}"
-    project.write(
-        "test_it.py", READS_TEXT.replace("{METRIC}", thresholds).replace("{OPTION}", option)
-    )
+def test_a_judge_that_reads_text_is_another(project: Any, model: Any) -> None:
+    project.write("test_it.py", READS_TEXT)
     ran = project.run(**model.environment)
     assert ran.code == 0, ran.text
     assert model.calls == 6  # the replies of one are not kept for the other

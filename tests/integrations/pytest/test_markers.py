@@ -17,34 +17,25 @@ from ragstone.integrations.pytest.session import (
 from ragstone.types.config import Plan
 
 
-@pytest.mark.parametrize(
-    ("marks", "options"),
-    [
-        ([], {}),
-        (
-            [{"metric": ["hit@5", "mrr"], "fail_under": 0.5}],
-            {"metrics": ["hit@5", "mrr"], "fail_under": {"hit@5": 0.5, "mrr": 0.5}},
-        ),
-        (
-            [
-                {"metric": "faithfulness", "fail_under": 0.5, "policy": "ragas"},
-                {"metric": "faithfulness", "fail_under": 0.9},
-                {"metric": "faithfulness"},
-                {"metric": "hallucination", "fail_over": "10%"},
-            ],
-            {
-                "metrics": ["faithfulness", "hallucination"],
-                "fail_under": {"faithfulness": 0.9},
-                "fail_over": {"hallucination": "10%"},
-                "policy": "ragas",
-            },
-        ),
-    ],
-)
-def test_a_later_mark_goes_before_an_earlier_one(
-    marks: list[dict[str, object]], options: dict[str, object]
-) -> None:
-    assert merge_marks(marks) == options
+def test_a_later_mark_goes_before_an_earlier_one() -> None:
+    assert merge_marks([]) == {}
+    options = merge_marks([{"metric": ["hit@5", "mrr"], "fail_under": 0.5}])
+    assert options == {"metrics": ["hit@5", "mrr"], "fail_under": {"hit@5": 0.5, "mrr": 0.5}}
+    marks = [
+        {"metric": "faithfulness", "fail_under": 0.5, "policy": "ragas"},
+        {"metric": "faithfulness", "fail_under": 0.9},
+        {"metric": "faithfulness"},
+        {"metric": "hallucination", "fail_over": "10%"},
+    ]
+    assert merge_marks(marks) == {
+        "metrics": ["faithfulness", "hallucination"],
+        "fail_under": {"faithfulness": 0.9},
+        "fail_over": {"hallucination": "10%"},
+        "policy": "ragas",
+    }
+    coverage = {"faithfulness": 1}
+    covered = merge_marks([{"metric": "faithfulness", "min_coverage": coverage}])
+    assert covered["min_coverage"] == coverage
 
 
 @each_case("mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}])
@@ -53,29 +44,18 @@ def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
         merge_marks([mark])
 
 
-@each_case(
-    ("keyword", "nearest"),
-    [("fail_undr", "fail_under"), ("metrics", "metric"), ("polcy", "policy")],
-)
-def test_an_unknown_keyword_of_a_mark_is_refused(keyword: str, nearest: str) -> None:
-    mark = {"metric": "faithfulness", "fail_under": 0.8, keyword: "ragas"}
-    message = f"no keyword of the marker rag named '{keyword}'; did you mean '{nearest}'?"
+def test_an_unknown_keyword_of_a_mark_is_refused() -> None:
+    mark = {"metric": "faithfulness", "fail_undr": 0.8}
+    message = "no keyword of the marker rag named 'fail_undr'; did you mean 'fail_under'?"
     with pytest.raises(UsageError, match=re.escape(message)):
         merge_marks([mark])
 
 
-@pytest.mark.parametrize(
-    "also", [{}, {"fail_under": None}, {"min_coverage": 1}, {"policy": "ragas"}]
-)
+@each_case("also", [{}, {"fail_under": None}, {"min_coverage": 1}, {"policy": "ragas"}])
 def test_a_mark_that_demands_nothing_is_refused(also: dict[str, object]) -> None:
     marks = [{"metric": "hit@5", "fail_under": 1}, {"metric": "faithfulness", **also}]
     with pytest.raises(UsageError, match="no marker sets a threshold for faithfulness: add fail_u"):
         merge_marks(marks)
-
-
-def test_a_share_of_rows_is_a_demand_too() -> None:
-    mark = {"metric": "faithfulness", "min_coverage": {"faithfulness": 1}}
-    assert merge_marks([mark])["min_coverage"] == {"faithfulness": 1}
 
 
 def test_a_mark_says_all_by_name() -> None:
@@ -90,7 +70,7 @@ def test_where_lower_is_better_a_mark_is_the_most() -> None:
     assert options["fail_over"] == {"hallucination": 0.1}
 
 
-@pytest.mark.parametrize("marks", [{}, ["faithfulness"], "faithfulness", None, {5: 0.8}])
+@each_case("marks", [{}, ["faithfulness"], "faithfulness", None, {5: 0.8}])
 def test_marks_of_nothing_are_refused(marks: Any) -> None:
     with pytest.raises(UsageError, match="expected metrics with thresholds"):
         split_thresholds(marks, {})
@@ -103,91 +83,35 @@ TESTS = """
 import pytest
 from ragstone.integrations.pytest.plugin import assert_sample
 
-@pytest.mark.rag_dataset("answers.jsonARGUMENTS)
+@pytest.mark.rag_dataset("FILE")
 def test_answer(sample):
     assert_sample(sample, {"faithfulness": 0.8})
 
-@pytest.mark.rag_dataset("answers.jsonARGUMENTS)
+@pytest.mark.rag_dataset("FILE")
 def test_answered_now(sample):
     filled = {"response": "It is of ash wood.", "contexts": ["It is of ash wood."]}
     assert_sample({"query": sample.query, **filled}, {"faithfulness": 0.8})
 """
-LATE = {"cause": "timeout", "message": "no reply within 60 s; raise the timeout"}
+LATE = "no reply within 60 s; raise the timeout"
 
 
-def saved(mode: str, *rows: dict[str, object]) -> str:
+def saved(*rows: dict[str, object]) -> str:
     """Return a file of saved responses."""
     responses = [{"query_index": n, "query": "Of what?", **row} for n, row in enumerate(rows)]
-    return json.dumps({"metadata": {"mode": mode}, "responses": responses})
+    return json.dumps({"metadata": {"mode": "chat"}, "responses": responses})
 
 
-def asking(kind: str, arguments: str = "") -> str:
-    return TESTS.replace("ARGUMENTS", f'{kind}"{arguments}')
-
-
-@pytest.mark.parametrize(
-    "others", [(), ({"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]},)]
-)
-def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
-    late = {"response": None, "retrieved_contexts": None, "error": LATE["message"]}
-    project.write("answers.json", saved("chat", late, *others))
-    project.write("test_it.py", asking(""))
+def test_a_row_whose_call_failed_says_why(project: Any) -> None:
+    late = {"response": None, "retrieved_contexts": None, "error": LATE}
+    fine = {"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]}
+    project.write("answers.json", saved(late, fine))
+    project.write("test_it.py", TESTS.replace("FILE", "answers.json"))
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert f"timed out: the file records a failed call: {LATE['message']}" in said
+    assert f"timed out: the file records a failed call: {LATE}" in said
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
-
-
-def test_that_a_file_has_no_responses_by_its_mode_is_told(project: Any) -> None:
-    row = {"response": None, "retrieved_contexts": ["Ash."], "retrieved_ids": ["a"]}
-    project.write("answers.json", saved("search", row))
-    project.write("test_it.py", asking(""))
-    outcome, said = project.run().outcomes["test_answer[1]"]
-    assert outcome == "failure"
-    assert "answers.json was collected in mode search, so no row has response" in said
-
-
-def test_a_row_without_a_response_beside_some_that_have_one_is_counted(project: Any) -> None:
-    rows = [
-        {
-            "id": "full",
-            "query": "Of what?",
-            "response": "It is of ash wood.",
-            "contexts": ["It is of ash wood."],
-        }
-    ]
-    rows += [{"id": "bare", "query": "Of what?", "contexts": ["It is of ash wood."]}]
-    project.write("answers.jsonl", "\n".join(map(json.dumps, rows)))
-    project.write("test_it.py", asking("l"))
-    ran = project.run("-k", "test_answer and not now")
-    outcome, said = ran.outcomes["test_answer[bare]"]
-    assert outcome == "failure"
-    assert "faithfulness is undefined, so >= 0.8 cannot be checked: the row has no response" in said
-    scored, undefined, failed, _ = ran.summary.splitlines()[2].split()[-4:]
-    assert (scored, undefined, failed) == ("1", "1", "0")
-
-
-def test_what_a_file_leaves_out_is_told_once(project: Any) -> None:
-    project.write(
-        "answers.csv", ",query,response,contexts\n0,a,It is of ash wood.,It is of ash wood.\n"
-    )
-    project.write("test_it.py", asking("").replace("answers.json", "answers.csv"))
-    ran = project.run()
-    assert ran.code == 0, ran.text
-    told = [line for line in ran.summary.splitlines() if line.startswith("note: ")]
-    assert told == ["note: answers.csv: ignored, because it has no name: column 1"]
-
-
-def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
-    project.write(
-        "answers.jsonl", json.dumps({"querry": "Of what?", "response": "It is of ash wood."})
-    )
-    project.write("test_it.py", asking("l", ', sheet="one"'))
-    assert re.search(r"has no sheets; remove \S*sheet one", project.run().text)
-    project.write("test_it.py", asking("l"))
-    assert re.search(r"did you mean .*query.*querry", project.run().text)
 
 
 # Limits: each of xdist's workers has its part, and all together keep the whole.
@@ -196,26 +120,17 @@ def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
 PLAN = Plan(max_calls=5, max_cost=0.3)
 
 
-def parts(count: int) -> list[Plan]:
-    return [worker_share(PLAN, {"workerid": f"gw{n}", "workercount": count}) for n in range(count)]
-
-
-@pytest.mark.parametrize(("count", "calls"), [(1, [5]), (2, [3, 2]), (7, [1, 1, 1, 1, 1, 0, 0])])
+@each_case(("count", "calls"), [(1, [5]), (2, [3, 2]), (7, [1, 1, 1, 1, 1, 0, 0])])
 def test_the_parts_are_the_whole(count: int, calls: list[int]) -> None:
-    assert [part.max_calls for part in parts(count)] == calls
-    assert sum(part.max_cost or 0 for part in parts(count)) == pytest.approx(0.3)
-
-
-def test_without_workers_it_is_the_whole() -> None:
-    assert worker_share(PLAN, {}) == PLAN
+    parts = [worker_share(PLAN, {"workerid": f"gw{n}", "workercount": count}) for n in range(count)]
+    assert [part.max_calls for part in parts] == calls
+    assert sum(part.max_cost or 0 for part in parts) == pytest.approx(0.3)
 
 
 def test_workers_with_names_of_their_own_keep_it_too() -> None:
     names = ["x", "gw0", "left-1"]
     parts = [worker_share(PLAN, {"workerid": name, "workercount": 3}) for name in names]
     assert [part.max_calls for part in parts] == [1, 2, 1]
-
-
-def test_no_limit_has_no_parts() -> None:
-    plan = worker_share(Plan(), {"workerid": "gw1", "workercount": 2})
-    assert plan.max_calls is plan.max_cost is None
+    assert worker_share(PLAN, {}) == PLAN
+    without = worker_share(Plan(), {"workerid": "gw1", "workercount": 2})
+    assert without.max_calls is without.max_cost is None

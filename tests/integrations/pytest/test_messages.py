@@ -1,6 +1,6 @@
 """The message of a failed assertion: what it shows, and what texts from outside cannot do in it."""
 
-import pytest
+from typing import Any
 
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.integrations.pytest.session import failure_message
@@ -12,17 +12,13 @@ NO = Label.NOT_ENOUGH_INFO
 
 
 async def message(
-    claims: list[str], verdicts: list[Verdict], *, contexts: list[str] = CONTEXTS
+    claims: list[str], verdicts: object, *, contexts: list[str] = CONTEXTS, **more: object
 ) -> list[str]:
     """Return the message about a response that makes these claims."""
     answers = {"extract_claims": [Claim(text=text) for text in claims], "verify_claims": verdicts}
     sample = {"query": "What is it made of?", "response": "R.", "contexts": contexts}
-    run = await evaluate_async(
-        [sample],
-        metrics=["faithfulness"],
-        judge=ScriptedJudge(answers),
-        fail_under={"faithfulness": 0.8},
-    )
+    options: dict[str, Any] = {"metrics": ["faithfulness"], "fail_under": {"faithfulness": 0.8}}
+    run = await evaluate_async([sample], judge=ScriptedJudge(answers), **{**options, **more})
     return failure_message(run, run.gates()).splitlines()
 
 
@@ -39,26 +35,22 @@ async def test_a_claim_without_evidence_is_shown_the_sentence_that_is_most_like_
     ]
 
 
-@pytest.mark.parametrize(
-    ("verified", "doubt"), [(True, ""), (False, " (quoted by the judge, but not found there)")]
-)
-async def test_a_judges_quote_that_does_not_stand_there_is_told(verified: bool, doubt: str) -> None:
-    evidence = Evidence(context=0, quote="It weighs 80 g.", verified=verified)
-    verdict = Verdict(label=Label.CONTRADICTED, evidence=(evidence,))
-    told = await message(["It weighs 90 g."], [verdict])
-    assert told[3:] == [
-        "  - contradicted: It weighs 90 g.",
-        f"    evidence in context 1{doubt}: It weighs 80 g.",
-    ]
+async def test_a_judges_quote_that_does_not_stand_there_is_told() -> None:
+    for verified, doubt in ((True, ""), (False, " (quoted by the judge, but not found there)")):
+        evidence = Evidence(context=0, quote="It weighs 80 g.", verified=verified)
+        verdict = Verdict(label=Label.CONTRADICTED, evidence=(evidence,))
+        told = await message(["It weighs 90 g."], [verdict])
+        assert told[3:] == [
+            "  - contradicted: It weighs 90 g.",
+            f"    evidence in context 1{doubt}: It weighs 80 g.",
+        ]
 
 
-@pytest.mark.parametrize(
-    ("contexts", "said"),
-    [(["Ωμέγα"], "nothing in the contexts is similar"), ([], "there are no contexts")],
-)
-async def test_that_nothing_is_near_is_told(contexts: list[str], said: str) -> None:
-    told = await message(["It weighs 90 g."], [Verdict(label=NO)], contexts=contexts)
-    assert told[-1] == f"    {said}"
+async def test_that_nothing_is_near_is_told() -> None:
+    told = await message(["It weighs 90 g."], [Verdict(label=NO)], contexts=["Ωμέγα"])
+    assert told[-1] == "    nothing in the contexts is similar"
+    told = await message(["It weighs 90 g."], [Verdict(label=NO)], contexts=[])
+    assert told[-1] == "    there are no contexts"
 
 
 async def test_the_first_ten_claims_are_told() -> None:
@@ -75,18 +67,9 @@ async def test_texts_from_outside_stay_in_their_line() -> None:
 
 
 async def test_metrics_that_share_claims_tell_them_once() -> None:
-    answers = {
-        "extract_claims": [Claim(text="It weighs 90 g.")],
-        "verify_claims": lambda asked: [Verdict(label=NO)] * len(asked.claims),
-    }
-    sample = {"query": "Weight?", "response": "It weighs 90 g.", "contexts": ["It weighs 80 g."]}
-    run = await evaluate_async(
-        [sample],
-        metrics=["faithfulness", "hallucination"],
-        judge=ScriptedJudge(answers),
-        fail_under={"faithfulness": 1},
-        fail_over={"hallucination": 0},
+    metrics = ["faithfulness", "hallucination"]
+    told = await message(
+        ["It weighs 90 g."], [Verdict(label=NO)], metrics=metrics, fail_over={"hallucination": 0}
     )
-    told = failure_message(run, run.gates()).splitlines()
-    assert [line.split()[0] for line in told[:2]] == ["faithfulness", "hallucination"]
+    assert [line.split()[0] for line in told[:2]] == metrics
     assert sum(line.startswith("  - ") for line in told) == 1

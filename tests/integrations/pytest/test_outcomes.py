@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 TESTS = """
 import asyncio
@@ -34,31 +35,11 @@ def test_one_text_is_one_context():
     row = assert_faithful("The case is made of ash wood.", GUIDE[1])
     assert [context.text for context in row.sample.contexts] == [GUIDE[1]]
 
-def test_texts_of_a_view():
-    assert_faithful("The case is made of ash wood.", dict.fromkeys(GUIDE).keys())
-
 def test_no_contexts():
     assert_faithful("The case is made of ash wood.", None)
 
-def test_no_list_of_contexts():
-    assert_faithful("The case is made of ash wood.", {"case": GUIDE[1]})
-
-def test_marks_without_numbers():
-    assert_sample(RIGHT, ["faithfulness"])
-
 def test_metrics_with_thresholds(evaluate_sample):
     evaluate_sample(RIGHT, metrics={"faithfulness": 0.5})
-
-def test_half_is_enough():
-    response = "The case is made of ash wood. The battery charges to 50 percent in 30 minutes."
-    assert_faithful(response, GUIDE, query="Wood?", threshold=0.5)
-
-def test_the_row_comes_back():
-    row = assert_sample(RIGHT, {"faithfulness": "80%"})
-    assert row.scores["faithfulness"].value == 1
-
-def test_lower_is_better():
-    assert_sample(RIGHT, {"hallucination": 0})
 
 def test_too_high():
     assert_sample(WRONG, {"hallucination": 0})
@@ -66,49 +47,18 @@ def test_too_high():
 def test_undefined():
     assert_sample(SILENT, {"faithfulness": 0})
 
-def test_policy():
-    assert_sample(SILENT, {"faithfulness": 0.5}, policy="deepeval")
-
 def test_no_such_metric():
     assert_sample(RIGHT, {"faithfulnes": 0.5})
-
-def test_out_of_range():
-    assert_sample(RIGHT, {"faithfulness": 80})
-
-def test_nothing_to_judge_against():
-    assert_sample({"query": "Wood?", "response": "Ash."}, {"faithfulness": 0.5})
 
 def test_judge_fails():
     assert_sample(RIGHT, {"faithfulness": 0}, judge=BROKEN)
 
-def test_judge_fails_without_a_mark(evaluate_sample):
-    evaluate_sample(RIGHT, metrics=["faithfulness"], judge=BROKEN)
-
 def test_made_up():
     assert_sample(RIGHT, {"faithfulness": 0.1}, judge=BROKEN, policy="promptfoo-plan")
-
-def test_needs_an_llm():
-    assert_sample(RIGHT, {"response_relevancy": 0.1})
-
-def test_no_key():
-    assert_sample(RIGHT, {"faithfulness": 1}, judge="openai:gpt-4o-mini")
-
-def test_no_such_provider():
-    assert_sample(RIGHT, {"faithfulness": 1}, judge="opnai:gpt-4o-mini")
-
-def test_no_provider():
-    assert_sample(RIGHT, {"faithfulness": 1}, judge="gpt-4o-mini")
 
 async def test_right_in_a_loop():
     assert_faithful("The case is made of ash wood.", GUIDE)
     await asyncio.to_thread(assert_faithful, "The case is made of ash wood.", GUIDE)
-
-async def test_wrong_in_a_loop():
-    assert_sample(WRONG, {"faithfulness": 0.5})
-
-@marked
-def test_marked_right(evaluate_sample):
-    assert evaluate_sample(RIGHT).scores["faithfulness"].value == 1
 
 @marked
 async def test_marked_wrong(evaluate_sample):
@@ -118,21 +68,9 @@ async def test_marked_wrong(evaluate_sample):
 def test_marked_and_forgotten():
     pass
 
-@pytest.mark.rag("hallucination", metric="faithfulness", fail_under=0.8)
-def test_marked_without_name(evaluate_sample):
-    evaluate_sample(RIGHT)
-
-@pytest.mark.rag(metric="faithfulness")
-def test_marked_without_demand(evaluate_sample):
-    evaluate_sample(WRONG)
-
 @pytest.mark.rag(metric="faithfulness", fail_over=0.8)
 def test_marked_the_wrong_way(evaluate_sample):
     evaluate_sample(WRONG)
-
-@pytest.mark.rag(fail_under=0.8)
-def test_marked_without_metric(evaluate_sample):
-    evaluate_sample(RIGHT)
 
 @marked
 class TestOfAClass:
@@ -143,9 +81,6 @@ class TestOfAClass:
     @pytest.mark.rag(metric="hallucination", fail_over=0)
     def test_two_marks(self, evaluate_sample):
         evaluate_sample(WRONG)
-
-def test_judge(judge):
-    assert judge.name == "offline"
 
 def test_retrieval(evaluate_sample):
     ids = [{"id": "a"}, {"id": "b"}]
@@ -163,51 +98,19 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_right": ("passed", ""),
     "test_wrong": ("failure", "faithfulness 0.0000 is not >= 1 (0 of 1 claim supported)"),
     "test_one_text_is_one_context": ("passed", ""),
-    "test_texts_of_a_view": ("passed", ""),
     "test_no_contexts": ("failure", "UsageError: cannot run faithfulness: no row has contexts"),
-    "test_no_list_of_contexts": ("failure", "contexts: this is an object, not a list of texts"),
-    "test_marks_without_numbers": (
-        "failure",
-        "UsageError: expected metrics with thresholds: {",
-    ),
     "test_metrics_with_thresholds": ("failure", "pass those as fail_under={'faithfulness': 0.5}"),
-    "test_half_is_enough": ("passed", ""),
-    "test_the_row_comes_back": ("passed", ""),
-    "test_lower_is_better": ("passed", ""),
     "test_too_high": ("failure", "hallucination 1.0000 is not <= 0"),
     "test_undefined": ("failure", "faithfulness is undefined, so >= 0 cannot be checked: the resp"),
-    "test_policy": ("passed", ""),
     "test_no_such_metric": ("failure", "there is no metric named 'faithfulnes'; did you mean"),
-    "test_out_of_range": ("failure", "write 80 percent as 0.8 or 80%"),
-    "test_nothing_to_judge_against": ("failure", "cannot run faithfulness: no row has contexts"),
-    "test_judge_fails": (
-        "failure",
-        "ScoreMissingError: faithfulness has no score, timed out: no answer",
-    ),
-    "test_judge_fails_without_a_mark": (
-        "failure",
-        "ScoreMissingError: faithfulness has no score, timed",
-    ),
+    "test_judge_fails": ("failure", "ScoreMissingError: faithfulness has no score, timed out: no"),
     "test_made_up": ("failure", "faithfulness:promptfoo-plan 0.5000 was imputed by the policy"),
-    "test_needs_an_llm": (
-        "skipped",
-        "needs generate_queries, which the judge offline does not support",
-    ),
-    "test_no_key": ("skipped", "needs a key in the environment variable OPENAI_API_KEY"),
-    "test_no_such_provider": ("failure", "did you mean 'openai'?"),
-    "test_no_provider": ("failure", "name an LLM as provider:model"),
     "test_right_in_a_loop": ("passed", ""),
-    "test_wrong_in_a_loop": ("failure", "faithfulness 0.0000 is not >= 0.5"),
-    "test_marked_right": ("passed", ""),
     "test_marked_wrong": ("failure", "faithfulness 0.0000 is not >= 0.8"),
     "test_marked_and_forgotten": ("failure", "rag(metric='faithfulness') but evaluated no sample"),
-    "test_marked_without_name": ("failure", "the marker rag takes keyword arguments only"),
-    "test_marked_without_demand": ("failure", "sets a threshold for faithfulness"),
     "test_marked_the_wrong_way": ("failure", "higher is better for faithfulness; use "),
-    "test_marked_without_metric": ("failure", "the marker rag needs a metric"),
     "test_the_nearest_mark_counts": ("passed", ""),
     "test_two_marks": ("failure", "hallucination 1.0000 is not <= 0"),
-    "test_judge": ("passed", ""),
     "test_retrieval": ("passed", ""),
     "test_a_function_under_test": ("passed", ""),
 }
@@ -219,12 +122,9 @@ def ran(lasting_project: Any) -> Any:
     return lasting_project.run()
 
 
-def test_there_is_no_other_test(ran: Any) -> None:
-    assert ran.outcomes.keys() == EXPECTED.keys(), ran.text
-
-
-@pytest.mark.parametrize("name", EXPECTED)
+@each_case("name", EXPECTED)
 def test_outcome(ran: Any, name: str) -> None:
+    assert ran.outcomes.keys() == EXPECTED.keys(), ran.text
     outcome, said = EXPECTED[name]
     assert ran.outcomes[name][0] == outcome, ran.text
     assert said in ran.outcomes[name][1]

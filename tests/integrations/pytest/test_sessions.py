@@ -1,10 +1,9 @@
 """A pytest session as a whole: its judge, limits, data files, workers and summary."""
 
-import json
-import re
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 ONE_CALL_EACH = """
 import pytest
@@ -26,14 +25,14 @@ from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.judges.base import ScriptedJudge
 
 class Once(ScriptedJudge):
-    opened = closed = 0
+    seen = []
 
     async def __aenter__(self):
-        Once.opened += 1
+        Once.seen.append("opened")
         return await super().__aenter__()
 
     async def __aexit__(self, *why):
-        Once.closed += 1
+        Once.seen.append("closed")
         await super().__aexit__(*why)
 
 @pytest.fixture(scope="session")
@@ -41,7 +40,7 @@ def judge():
     claims, verdict = [Claim(text="It is so.")], Verdict(label=Label.SUPPORTED)
     return Once({"extract_claims": claims, "verify_claims": [verdict]}, name="mine")
 
-atexit.register(lambda: print("opened", Once.opened, "closed", Once.closed))
+atexit.register(lambda: print(Once.seen))
 """
 WITH_FIXTURE = """
 import pytest
@@ -51,10 +50,6 @@ import pytest
 def test_answer(evaluate_sample, number):
     evaluate_sample({"query": "So?", "response": f"{number}", "contexts": ["It is so."]})
 """
-ROWS = [
-    {"id": "four", "query": "How many?", "response": "It has 4 drawers of ash wood."},
-    {"id": "five", "query": "How many?", "response": "It has 5 drawers of ash wood."},
-]
 WITH_FILE = """
 import pytest
 from ragstone.integrations.pytest.plugin import assert_sample
@@ -69,30 +64,14 @@ def outcomes(ran: Any) -> list[str]:
     return [outcome for outcome, _ in ran.outcomes.values()]
 
 
-def test_each_sample_of_a_file_is_a_test(project: Any) -> None:
-    rows = [json.dumps(row | {"contexts": ["It has 4 drawers of ash wood."]}) for row in ROWS]
-    project.write("answers.jsonl", "\n".join(rows))
-    project.write("test_file.py", WITH_FILE.replace("ARGUMENTS", ""))
-    ran = project.run()
-    told = {name: outcome for name, (outcome, _) in ran.outcomes.items()}
-    assert told == {"test_answer[four]": "passed", "test_answer[five]": "failure"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("", "rag_dataset: there is no file "),
-        (", pages=3", "got an unexpected keyword argument 'pages'"),
-    ],
-)
-def test_a_mark_that_reads_no_file_is_told_at_collection(
-    project: Any, arguments: str, said: str
-) -> None:
-    project.write("test_file.py", WITH_FILE.replace("ARGUMENTS", arguments))
-    ran = project.run()
-    assert ran.code == 2
-    assert said in ran.text
-    assert "src/ragstone" not in ran.text
+def test_a_mark_that_reads_no_file_is_told_at_collection(project: Any) -> None:
+    keyword = "got an unexpected keyword argument 'pages'"
+    for arguments, said in (("", "rag_dataset: there is no file "), (", pages=3", keyword)):
+        project.write("test_file.py", WITH_FILE.replace("ARGUMENTS", arguments))
+        ran = project.run()
+        assert ran.code == 2
+        assert said in ran.text
+        assert "src/ragstone" not in ran.text
 
 
 def test_the_judge_is_opened_once_and_closed(project: Any) -> None:
@@ -100,23 +79,13 @@ def test_the_judge_is_opened_once_and_closed(project: Any) -> None:
     project.write("test_own.py", WITH_FIXTURE)
     ran = project.run("-s")
     assert outcomes(ran) == ["passed"] * 3
-    assert "opened 1 closed 1" in ran.text
+    assert "['opened', 'closed']" in ran.text
     assert ran.summary.splitlines()[:4] == [
         "judge: mine",
         "metric          mean     95% interval  scored  undefined  failed  imputed",
         "faithfulness  1.0000  0.2924 – 1.0000       3          0       0        0",
         "6 judge calls, about $0.0000",
     ]
-
-
-def test_tests_are_skipped_once_the_calls_are_spent(project: Any, model: Any) -> None:
-    project.write("test_answers.py", ONE_CALL_EACH)
-    ran = project.run("--rag-max-calls=4", **model.environment)
-    assert outcomes(ran) == ["passed"] * 4 + ["skipped"] * 2, ran.text
-    assert model.calls == 4
-    spent = r"2 tests skipped: the budget of 4 calls \(max_calls\) is spent"
-    assert re.search(spent, ran.summary)
-    assert "4 judge calls" in ran.summary
 
 
 def test_workers_keep_a_limit_together_and_are_summed_up(project: Any, model: Any) -> None:
@@ -139,40 +108,24 @@ def test_a_reply_is_kept_for_the_next_session(project: Any, model: Any) -> None:
     assert "0 judge calls, 6 more from the cache" in again.summary
 
 
-def test_a_limit_without_a_price_is_an_error(project: Any, model: Any) -> None:
+def test_messages_name_the_options_of_pytest(project: Any, model: Any) -> None:
     project.write("test_answers.py", ONE_CALL_EACH)
     ran = project.run("--rag-max-cost=0.01", **model.environment)
     assert outcomes(ran) == ["failure"] * 6
     assert "the price of openai:gpt-4o-mini at http://127.0.0.1:" in ran.text
-    assert re.search("so max_cost cannot be enforced; use max_calls", ran.text)
+    assert "so max_cost cannot be enforced; use max_calls" in ran.text
+    skipped = project.run("--rag-judge=groq:m")
+    for name in ("GROQ_API_KEY", "the judge offline"):
+        assert name in skipped.outcomes["test_answer[0]"][1]
 
 
-WITHOUT_A_PRICE = """
-from ragstone.integrations.pytest.plugin import assert_faithful
-
-def test_it():
-    assert_faithful("It is of ash.", ["It is of ash."])
-"""
-
-
-def test_messages_name_the_options_of_pytest(project: Any, model: Any) -> None:
-    project.write("test_it.py", WITHOUT_A_PRICE)
-    failed = project.run("--rag-max-cost=0.01", **model.environment).outcomes["test_it"][1]
-    assert "so max_cost cannot be enforced; use max_calls" in failed
-    skipped = project.run("--rag-judge=groq:m").outcomes["test_it"][1]
-    assert "GROQ_API_KEY" in skipped
-    assert "the judge offline" in skipped
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("option", "ini"),
     [
-        ("--rag-max-cost=-1", ""),
         ("--rag-max-cost=nan", ""),
         ("--rag-max-calls=-1", ""),
         ("", "rag_max_cost = ten"),
         ("", "rag_max_calls = 1.5"),
-        ("", "rag_max_calls = -1"),
     ],
 )
 def test_a_limit_that_is_none_ends_the_session_before_its_tests(
@@ -186,26 +139,22 @@ def test_a_limit_that_is_none_ends_the_session_before_its_tests(
     assert not ran.outcomes
 
 
-def test_a_worker_may_have_a_name_of_its_own(project: Any, model: Any) -> None:
-    project.write("test_answers.py", ONE_CALL_EACH)
-    ran = project.run("--tx=popen//id=x", "--dist=load", "--rag-max-calls=3", **model.environment)
-    assert outcomes(ran) == ["passed"] * 3 + ["skipped"] * 3, ran.text
-
-
-def test_an_option_goes_before_the_environment(project: Any) -> None:
-    project.write("test_answers.py", ONE_CALL_EACH)
-    ran = project.run("--rag-judge=offline", RAGSTONE_JUDGE="no such judge")
-    assert outcomes(ran) == ["passed"] * 6, ran.text
-
-
-def test_settings_may_stand_in_files(project: Any, model: Any) -> None:
+def test_settings_may_stand_in_files_and_tests_are_skipped_once_the_calls_are_spent(
+    project: Any, model: Any
+) -> None:
     project.write("ragstone.yaml", "judge: openai:gpt-4o\nclaim_source: sentences\nmax_calls: 5\n")
     ini = (project.path / "pytest.ini").read_text(encoding="utf-8")
     project.write("pytest.ini", f"{ini}rag_config = ragstone.yaml\nrag_max_calls = 2\n")
     project.write("test_answers.py", ONE_CALL_EACH.replace(", config=config", ""))
     ran = project.run(OPENAI_BASE_URL=model.environment["OPENAI_BASE_URL"])
     assert outcomes(ran) == ["passed"] * 2 + ["skipped"] * 4, ran.text
-    assert "judge: openai:gpt-4o\n" in ran.summary
+    assert model.calls == 2
+    for said in (
+        "judge: openai:gpt-4o\n",
+        "2 judge calls",
+        "4 tests skipped: the budget of 2 calls",
+    ):
+        assert said in ran.summary
 
 
 UNUSED = """
@@ -247,22 +196,13 @@ def test_offline():
 def test_what_would_be_skipped_fails_where_nothing_may_be(project: Any) -> None:
     project.write("test_it.py", NOT_SET_UP)
     skipped = project.run()
-    assert skipped.code == 0
-    assert [skipped.outcomes[name][0] for name in ("test_no_key", "test_not_answered")] == [
-        "skipped"
-    ] * 2
+    assert (skipped.code, outcomes(skipped)) == (0, ["skipped", "skipped", "passed"])
     failed = project.run("--rag-no-skip")
-    assert failed.code == 1
+    assert (failed.code, outcomes(failed)) == (1, ["failure", "failure", "passed"])
     for name, said in (("test_no_key", "OPENAI_API_KEY"), ("test_not_answered", "--rag-judge")):
-        outcome, message = failed.outcomes[name]
-        assert outcome == "failure"
+        _, message = failed.outcomes[name]
         assert said in message
         assert "not skipped: rag_no_skip" in message
-    assert failed.outcomes["test_offline"][0] == "passed"
-
-
-def test_the_ini_file_says_so_for_good(project: Any) -> None:
-    project.write("test_it.py", NOT_SET_UP)
     ini = (project.path / "pytest.ini").read_text(encoding="utf-8")
     project.write("pytest.ini", f"{ini}rag_no_skip = true\n")
     assert project.run().outcomes["test_no_key"][0] == "failure"
