@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
+from tests.cases import each_case
 from tests.reports.ranked import METRICS, ranked_run
 
 from ragstone.errors import UsageError
@@ -27,7 +28,6 @@ from ragstone.reports.excel import (
     add_list,
     add_values,
     check_output,
-    count_lines,
     join_ids,
     sample_columns,
     sheet_names,
@@ -266,23 +266,14 @@ def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
     assert [row["score"] for row in found] == [0.5, 0, None, None]
 
 
-def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_run_without_scores_has_dashes_and_one_without_rows_is_a_workbook(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
     run = make_run([make_run().rows[2]])
     found = pairs(written(run, GENERATION, tmp_path, "metric")["Summary"])
     shown = ("Score", "Score (%)", "95% interval, low", "Min Score", "Valid Queries")
     assert [found[name] for name in shown] == ["–", "–", "–", "–", 0]
-
-
-def test_a_run_without_rows(make_run: MakeRun, tmp_path: Path) -> None:
     assert written(make_run([]), GENERATION, tmp_path)["Questions"].max_row == 1
-
-
-def test_imputed_scores_are_noted(make_run: MakeRun, tmp_path: Path) -> None:
-    row = make_run().rows[0]
-    made_up = row.scores["faithfulness"].model_copy(update={"fallback": True})
-    run = make_run([replace(row, scores={"faithfulness": made_up})], names=GENERATION)
-    book = written(run, GENERATION, tmp_path)
-    assert records(book["Questions"])[0]["notes"] == "faithfulness: imputed"
 
 
 def test_columns_that_are_called_alike_are_told_apart(make_run: MakeRun, tmp_path: Path) -> None:
@@ -302,70 +293,62 @@ def test_ids_are_written_as_the_loader_reads_them() -> None:
     assert join_ids([]) == ""
 
 
+@each_case(
+    ("limit", "value", "shown"),
+    [("MAX_ROWS", 11, 10), ("MAX_ROWS", 10, 8), ("MAX_CELLS", 160, 8), ("MAX_CHARACTERS", 400, 6)],
+)
 def test_rows_that_do_not_fit_are_counted(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeRun, tmp_path: Path, limit: str, value: int, shown: int
 ) -> None:
     run = make_run([make_run().rows[0]] * 10)
-    for most, shown in ((11, 10), (10, 8)):
-        monkeypatch.setattr("ragstone.reports.excel.MAX_ROWS", most)
-        with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(f"ragstone.reports.excel.{limit}", value)
+        with Book(tmp_path / "x.xlsx", WHEN) as book:
             add_list(book, run, sample_columns(run, "hit@5"), run.rows, 10, sheet="One")
-        values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
-        assert len(values) == most
-        assert values.count(0) == shown
-    assert values[-1] == "2 more rows do not fit in this sheet; use --rows FILE for all of them"
+            add_claims(book, run, names=["faithfulness"])
+    found = openpyxl.load_workbook(tmp_path / "x.xlsx")
+    values = [row[0] for row in found["One"].values]
+    assert values.count(0) == shown
+    notice = f"{10 - shown} more rows do not fit in this sheet; use --rows FILE for all of them"
+    assert (values[-1] == notice) is (shown < 10)
+    assert ("12 more claim rows do not fit" in str(found["Claims"]["A10"].value)) is (value == 10)
 
 
-def test_a_workbook_has_a_limited_number_of_cells_and_characters(
+def test_columns_that_do_not_fit_are_counted(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = make_run([make_run().rows[0]] * 30)
-    for limit, value in (("MAX_CELLS", 300), ("MAX_CHARACTERS", 1200)):
-        with monkeypatch.context() as patched:
-            patched.setattr(f"ragstone.reports.excel.{limit}", value)
-            shown: list[int] = []
-            for share in (1, 2):
-                with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-                    columns = sample_columns(run, "hit@5")
-                    add_list(book, run, columns, run.rows, 30, sheet="One", share=share)
-                lines = list(openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values)
-                shown.append(len(lines) - 2)
-                assert str(lines[-1][0]).startswith(f"{30 - shown[-1]} more rows do not fit")
-            assert 0 < shown[1] < shown[0] < 30
-
-
-def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> None:
+    monkeypatch.setattr("ragstone.reports.excel.MAX_COLUMNS", 20)
     row = make_run().rows[0]
-    tags = dict.fromkeys((f"t{number}" for number in range(16_384)), 1)
+    tags = dict.fromkeys((f"t{number}" for number in range(20)), 1)
     sample = Sample(id="a", query="q", contexts=(Context(id="1"),), relevance={"1": 1}, tags=tags)
     run = make_run([replace(row, sample=sample)])
     sheet = written(run, ["hit@5"], tmp_path, "metric")["Per-Query Results"]
-    assert sheet.max_column == 16_384
-    notice = sheet.cell(1, 16_384).value
+    assert sheet.max_column == 20
+    notice = sheet.cell(1, 20).value
     assert notice == "15 more columns do not fit in this sheet; use --rows FILE for all of them"
 
 
-@example("=cmd|' /C calc'!A0")
-@example("<r>&<</r>")
-@example("http://example.com/" + "x" * 3000)
-@example("x" * 40_000)
-@example("😀" * 20_000)
-@example("\x00\x1b[31m\ud800\uffff")
-@example("'")
-@given(st.text(st.characters(), min_size=1))
-def test_any_text_goes_in_as_text(hostile_run: Callable[[str], Run], text: str) -> None:
+@example("=cmd|' /C calc'!A0", "questions")
+@example("<r>&<</r>", "metric")
+@example("http://example.com/" + "x" * 3000, "family")
+@example("😀" * 20_000, "questions")
+@example("\x00\x1b[31m\ud800\uffff", "family")
+@example("\t=1", "metric")
+@given(st.text(st.characters(), min_size=1), st.sampled_from(["questions", "family", "metric"]))
+def test_any_text_goes_in_as_text(hostile_run: Callable[[str], Run], text: str, form: Form) -> None:
     run = hostile_run(text)
     with tempfile.TemporaryDirectory() as folder:
-        for form in ("questions", "family", "metric"):
-            book = written(run, [*run.metrics], Path(folder), form)
-            for sheet in book:
-                kinds = {cell.data_type for row in sheet.iter_rows() for cell in row}
-                assert kinds <= {"s", "n"}
-            sheet, column = (
-                (book["Questions"], "B") if form == "questions" else (book.worksheets[1], "C")
-            )
-            if not re.search("_x[0-9a-fA-F]{4}_", text):  # openpyxl reads the escape as it stands
-                assert sheet[f"{column}2"].value == cell(run.rows[0].sample.query)
+        book = written(run, [*run.metrics], Path(folder), form)
+        for sheet in book:
+            kinds = {cell.data_type for row in sheet.iter_rows() for cell in row}
+            assert kinds <= {"s", "n"}
+        sheet, column = (
+            (book["Questions"], "B") if form == "questions" else (book.worksheets[1], "C")
+        )
+        if not re.search("_x[0-9a-fA-F]{4}_", text):  # openpyxl reads the escape as it stands
+            assert sheet[f"{column}2"].value == cell(run.rows[0].sample.query)
+        for sheet in python_calamine.load_workbook(f"{folder}/x.xlsx").sheet_names:
+            assert sheet in book.sheetnames
 
 
 WHEN = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
@@ -379,32 +362,20 @@ def written_of_excel_book(path: Path, *values: Value) -> Worksheet:
     return openpyxl.load_workbook(path)["One"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "{=1}",
-        "=HYPERLINK(0)",
-        "http://example.com",
-        "internal:One!A1",
-        "12",
-        "1e5",
-        "TRUE",
-        "#N/A",
-        "<b>&amp;</b>",
-    ],
-)
-def test_text_stays_text(tmp_path: Path, text: str) -> None:
-    cell = written_of_excel_book(tmp_path / "x.xlsx", text)["A1"]
-    assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
-
-
-def test_text_that_looks_like_the_writers_xml_stays_text(tmp_path: Path) -> None:
-    sheet = written_of_excel_book(tmp_path / "x.xlsx", "<r><t>a</t></r>", "<r>& broken </r>")
-    assert [cell.value for cell in sheet["A"]] == ["<r><t>a</t></r> ", "<r>& broken </r> "]
+def test_text_stays_text(tmp_path: Path) -> None:
+    texts = (
+        *("=1+1", "+1", "-1", "@SUM(A1)", "{=1}", "=HYPERLINK(0)", "http://example.com"),
+        *("internal:One!A1", "12", "1e5", "TRUE", "#N/A", "<b>&amp;</b>"),
+    )
+    cells = written_of_excel_book(tmp_path / "x.xlsx", *texts)["A"]
+    assert [cell.value for cell in cells] == [*texts]
+    assert {(cell.data_type, cell.hyperlink) for cell in cells} == {("s", None)}
+    rich = ["<r><t>a</t></r>", "<r>& broken </r>"]  # XML of the writer itself
+    sheet = written_of_excel_book(tmp_path / "x.xlsx", *rich)
+    assert [cell.value for cell in sheet["A"]] == [f"{text} " for text in rich]
+    again = written_of_excel_book(tmp_path / "y.xlsx", *rich)
+    assert again.parent.properties.created == WHEN.replace(tzinfo=None)
+    assert (tmp_path / "x.xlsx").read_bytes() == (tmp_path / "y.xlsx").read_bytes()
 
 
 def test_numbers_are_numbers_as_far_as_excel_has_them(tmp_path: Path) -> None:
@@ -414,30 +385,10 @@ def test_numbers_are_numbers_as_far_as_excel_has_them(tmp_path: Path) -> None:
     assert found == [1, 0.25, True, None, str(10**15), str(2**1100), "nan", "-inf"]
 
 
-def test_the_book_is_as_old_as_the_run_and_always_the_same(tmp_path: Path) -> None:
-    written_of_excel_book(tmp_path / "x.xlsx", "a")
-    written_of_excel_book(tmp_path / "y.xlsx", "a")
-    assert openpyxl.load_workbook(tmp_path / "x.xlsx").properties.created == WHEN.replace(
-        tzinfo=None
-    )
-    assert (tmp_path / "x.xlsx").read_bytes() == (tmp_path / "y.xlsx").read_bytes()
-
-
 def test_what_breaks_off_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Book(tmp_path / "x.xlsx", WHEN) as book:
         book.page("One", [1]).put(0, 0, 1 / 0)
     assert not (tmp_path / "x.xlsx").exists()
-
-
-def test_a_file_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="none"), Book(tmp_path / "none" / "x.xlsx", WHEN):
-        pass
-
-
-def test_lines_of_a_text() -> None:
-    assert count_lines("", 10) == 1
-    assert count_lines("a\nb", 10) == 2
-    assert count_lines("x" * 19, 10) == 3
 
 
 def test_sheet_names_are_as_excel_takes_them() -> None:
@@ -451,12 +402,6 @@ def test_sheet_names_are_as_excel_takes_them() -> None:
         f"P ({'😀' * 13})",
     ]
     assert all(len(name.encode("utf-16-le")) <= 62 for name in names)
-
-
-HEADS = [
-    "id", "metric", "against", "number", "claim", "label",
-    "reason", "confidence", "quotes", "quote", "context", "verified", "judge",
-]  # fmt: skip
 
 
 def with_evidence(run: Run) -> Run:
@@ -476,48 +421,20 @@ def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
     write_workbook(path, with_evidence(make_run()), names=["faithfulness"])
     sheet = openpyxl.load_workbook(path)["Claims"]
     heads, first, second, third = sheet.iter_rows(values_only=True)
-    assert list(heads) == HEADS
+    assert heads == (
+        *("id", "metric", "against", "number", "claim", "label", "reason", "confidence"),
+        *("quotes", "quote", "context", "verified", "judge"),
+    )
     assert first == (
         *("q1", "faithfulness", "contexts", 1, "It lasts 20 hours.", "SUPPORTED"),
         *(None, 0.5, 1, "Up to 20 hours.", 1, False, None),
     )
-    assert second == (
-        *("q1", "faithfulness", "contexts", 2, "It charges in 60 minutes.", "CONTRADICTED"),
-        *("The context says 75 minutes.", None, 1, "75 minutes.", 2, True, None),
+    assert second[4:] == (
+        *("It charges in 60 minutes.", "CONTRADICTED", "The context says 75 minutes."),
+        *(None, 1, "75 minutes.", 2, True, None),
     )
     assert third[:4] == ("q2", "faithfulness", "contexts", 1)
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:M4")
-    again = python_calamine.load_workbook(str(path)).get_sheet_by_name("Claims").to_python()
-    assert again[1][4:6] == ["It lasts 20 hours.", "SUPPORTED"]
-    assert len(again) == 4
-
-
-def test_without_claims_there_is_no_sheet(make_run: MakeRun, tmp_path: Path) -> None:
-    path = tmp_path / "x.xlsx"
-    write_workbook(path, make_run(), names=["hit@5"], form="metric")
-    assert openpyxl.load_workbook(path).sheetnames == ["Summary", "Per-Query Results"]
-
-
-def test_what_does_not_fit_is_counted(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = make_run()
-    for most, expected in (
-        (4, ["id", "q1", "q1", "q2"]),
-        (
-            3,
-            [
-                "id",
-                "q1",
-                "2 more claim rows do not fit in this sheet; use --claim-rows FILE for all of them",
-            ],
-        ),
-    ):
-        monkeypatch.setattr("ragstone.reports.excel.MAX_ROWS", most)
-        with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_claims(book, run, names=["faithfulness"])
-        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Claims"]
-        assert [cell.value for cell in sheet["A"]] == expected
 
 
 def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
@@ -574,7 +491,7 @@ def test_a_group_gives_a_combined_workbook_a_family(
     assert len(list((tmp_path / "new").iterdir())) == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "ran", "expected"),
     [
         (["all_retrieval"], ["hit@3", "f1@3"], ["retrieval_combined_k3"]),
@@ -589,27 +506,24 @@ def test_a_group_gives_a_combined_workbook_a_family(
         (["hit@10"], ["hit@10"], ["Hit@K_k10"]),
         (["faithfulness"], ["faithfulness"], ["Faithfulness_k3"]),
         (["all"], [], []),
+        (None, ["hit@3", "faithfulness"], ["evaluation_k3"]),
     ],
 )
 def test_which_workbooks_are_due(
-    make_run: MakeRun,
-    tmp_path: Path,
-    time: str,
-    asked: list[str],
-    ran: list[str],
-    expected: list[str],
+    make_run: MakeRun, time: str, asked: list[str] | None, ran: list[str], expected: list[str]
 ) -> None:
-    run = make_run([], names=ran, asked=asked, k=3)
-    assert names(run, tmp_path) == [f"{name}_{time}.xlsx" for name in expected]
+    run = make_run([], names=ran, asked=asked or ["all"], k=3)
+    run = run if asked else run.with_plan(Plan(k=3))
+    with tempfile.TemporaryDirectory() as folder:
+        assert names(run, Path(folder)) == [f"{name}_{time}.xlsx" for name in expected]
 
 
 def test_made_up_names_replace_nothing(make_run: MakeRun, tmp_path: Path, time: str) -> None:
     run = make_run(names=("hit@5",), asked=("hit",))
-    assert [names(run, tmp_path) for _ in range(3)] == [
-        [f"Hit@K_k5_{time}.xlsx"],
-        [f"Hit@K_k5_{time}-2.xlsx"],
-        [f"Hit@K_k5_{time}-3.xlsx"],
-    ]
+    found = [names(run, tmp_path) for _ in range(3)]
+    assert found == [[f"Hit@K_k5_{time}{end}.xlsx"] for end in ("", "-2", "-3")]
+    info = run.metrics["hit@5"].model_copy(update={"label": "../a:b"})
+    assert names(replace(run, metrics={"hit@5": info}), tmp_path) == [f"_a_b_k5_{time}.xlsx"]
 
 
 def test_the_default_folder_is_here(
@@ -621,37 +535,14 @@ def test_the_default_folder_is_here(
     assert (tmp_path / "results" / path.name).is_file()
 
 
-def test_one_workbook_goes_where_it_is_told(make_run: MakeRun, tmp_path: Path) -> None:
-    path = tmp_path / "sub.dir" / "X.xlsx"
-    run = make_run(names=("hit@5",), asked=("all_retrieval",))
-    assert write_workbooks(run, output=path) == (path,)
-    assert write_workbooks(run, output=path) == (path,)
-    assert [found.name for found in path.parent.iterdir()] == ["X.xlsx"]
-
-
-def test_a_named_workbook_is_one_whatever_was_asked(make_run: MakeRun, tmp_path: Path) -> None:
-    for asked, ran in (["all"], ["hit@5", "faithfulness"]), (["hit"], ["hit@5"]):
-        run = make_run(names=ran, asked=asked)
-        (path,) = write_workbooks(run, output=tmp_path / "X.xlsx")
-        assert openpyxl.load_workbook(path).sheetnames[:2] == ["Questions", "Summary"]
-
-
-def test_without_metrics_by_name_there_is_one_workbook(
-    make_run: MakeRun, tmp_path: Path, time: str
+def test_one_workbook_goes_where_it_is_told_whatever_was_asked(
+    make_run: MakeRun, tmp_path: Path
 ) -> None:
-    run = make_run()
-    run = run.with_plan(Plan(k=3))
-    assert run.manifest.plan.metrics == ("all",)
-    assert names(run, tmp_path) == [f"evaluation_k3_{time}.xlsx"]
-
-
-def test_labels_that_file_systems_refuse(make_run: MakeRun, tmp_path: Path, time: str) -> None:
-    run = make_run(names=("hit@5",), asked=("hit",))
-    info = run.metrics["hit@5"].model_copy(update={"label": "../a:b"})
-    paths = write_workbooks(
-        Run(run.manifest, {"hit@5": info}, run.rows, run.extras), folder=tmp_path
-    )
-    assert [path.name for path in paths] == [f"_a_b_k5_{time}.xlsx"]
+    path = tmp_path / "sub.dir" / "X.xlsx"
+    for asked, ran in (["all"], ["hit@5", "faithfulness"]), (["hit"], ["hit@5"]):
+        assert write_workbooks(make_run(names=ran, asked=asked), output=path) == (path,)
+        assert openpyxl.load_workbook(path).sheetnames[:2] == ["Questions", "Summary"]
+    assert [found.name for found in path.parent.iterdir()] == ["X.xlsx"]
 
 
 def test_a_place_that_cannot_be_is_refused_before_the_run(
@@ -665,12 +556,6 @@ def test_a_place_that_cannot_be_is_refused_before_the_run(
         check_output(tmp_path / "folder.xlsx")
     with pytest.raises(UsageError, match="is a folder"):
         write_workbooks(make_run(), output=tmp_path / "folder.xlsx")
-
-
-def test_a_place_that_turns_out_impossible_is_told(make_run: MakeRun, tmp_path: Path) -> None:
-    (tmp_path / "X.xlsx").mkdir()
-    with pytest.raises(UsageError, match=r"X\.xlsx is a folder"):
-        write_workbooks(make_run(), output=tmp_path / "X.xlsx")
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_workbooks(make_run(), folder=tmp_path / "file")
