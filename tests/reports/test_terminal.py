@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ragstone import evaluate
-from ragstone.reports.terminal import (
-    MAX_LINES,
-    print_rows,
-    print_run,
-    print_runs,
-)
+from ragstone.reports.terminal import MAX_LINES, print_rows, print_run, print_runs
 from ragstone.results.run import Run
 from ragstone.store import RunInfo
 from ragstone.types.gate import Gate

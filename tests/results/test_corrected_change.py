@@ -7,12 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.results.conftest import Runs
 
-from ragstone.results.comparison import (
-    Comparison,
-    compare,
-    correct_changes,
-    find_regressions,
-)
+from ragstone.results.comparison import Comparison, compare, correct_changes, find_regressions
 from ragstone.results.paired import CorrectedDifference
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim

@@ -7,13 +7,7 @@ import ragstone
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import judge_key
 from ragstone.judges.factory import make_judge
-from ragstone.results.judge_test import (
-    FILE,
-    JudgeTest,
-    TrialResult,
-    load_test,
-    save_test,
-)
+from ragstone.results.judge_test import FILE, JudgeTest, TrialResult, load_test, save_test
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
 

@@ -26,9 +26,7 @@ def values_of(given_rows: list[tuple[float, float, int]]) -> RankingScores:
 
 
 @given(rows)
-def test_columns_are_tallied_as_their_rows_are(
-    given_rows: list[tuple[float, float, int]],
-) -> None:
+def test_columns_are_tallied_as_their_rows_are(given_rows: list[tuple[float, float, int]]) -> None:
     values = values_of(given_rows)
     at_once, one_by_one = values.count_rows(), RunSummaryBuilder.of(values, values.metrics)
     assert at_once.rows == one_by_one.rows
@@ -43,9 +41,7 @@ def test_columns_are_tallied_as_their_rows_are(
 
 
 @given(rows)
-def test_columns_are_compared_as_their_rows_are(
-    given_rows: list[tuple[float, float, int]],
-) -> None:
+def test_columns_are_compared_as_their_rows_are(given_rows: list[tuple[float, float, int]]) -> None:
     values = values_of(given_rows)
     run = ranked_run(1)
     at_once = Columns(replace(run, rows=values), {"ndcg@5": "ndcg@5"})

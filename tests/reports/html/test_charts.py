@@ -7,16 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ragstone.reports.format import LABELS
-from ragstone.reports.html.charts import (
-    GAUGE,
-    HEIGHT,
-    WIDTH,
-    Point,
-    forest,
-    gauge,
-    lines,
-    spark,
-)
+from ragstone.reports.html.charts import GAUGE, HEIGHT, WIDTH, Point, forest, gauge, lines, spark
 from ragstone.reports.html.page import read_asset
 from ragstone.results.paired import MetricChange, Unscored
 from ragstone.results.stats.paired_tests import WinLossTie
@@ -132,11 +123,7 @@ def test_differences_of_other_ranges_are_shares_of_them() -> None:
 
 
 def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
-    points = [
-        Point("1", 0.25, (0.0, 0.5)),
-        Point("3", 0.5, None),
-        Point(HOSTILE, 1.0, (0.75, 1.0)),
-    ]
+    points = [Point("1", 0.25, (0.0, 0.5)), Point("3", 0.5, None), Point(HOSTILE, 1.0, (0.75, 1.0))]
     plot = read(lines({"": points}, (0, 1), title=HOSTILE))
     low, middle, high = plot.numbers("point", "cy")
     assert low - middle == HEIGHT / 4

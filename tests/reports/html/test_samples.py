@@ -6,12 +6,7 @@ from dataclasses import replace
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.reports.html.page import (
-    claim_sources,
-    embed_samples,
-    sample_document,
-    sample_summary,
-)
+from ragstone.reports.html.page import claim_sources, embed_samples, sample_document, sample_summary
 from ragstone.results.outcomes import Found, Outcome
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts

@@ -38,9 +38,7 @@ def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
         assert words in page
 
 
-def test_the_page_begins_with_the_verdict_and_its_cells_lead_to_their_samples(
-    judged: Run,
-) -> None:
+def test_the_page_begins_with_the_verdict_and_its_cells_lead_to_their_samples(judged: Run) -> None:
     page = page_of(judged)
     first = "1 of 1 answer makes a claim that the contexts do not support"
     assert page.index("<h1>" + first) < page.index("not supported</th>") < page.index("Metrics")

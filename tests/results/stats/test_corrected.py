@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragstone.results.stats.labels import (
-    LabelledScores,
-    corrected_difference,
-    corrected_mean,
-)
+from ragstone.results.stats.labels import LabelledScores, corrected_difference, corrected_mean
 
 Numbers = NDArray[np.float64]
 
@@ -35,10 +31,7 @@ def run(
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> tuple[Numbers, Numbers]:
     """Return the judge's verdicts and the labels, given the number of rows of each kind."""
     counts = [yes_yes, yes_no, no_yes, no_no]
-    return (
-        np.repeat([1.0, 1.0, 0.0, 0.0], counts),
-        np.repeat([1.0, 0.0, 1.0, 0.0], counts),
-    )
+    return (np.repeat([1.0, 1.0, 0.0, 0.0], counts), np.repeat([1.0, 0.0, 1.0, 0.0], counts))
 
 
 def judged_yes(yes: int, n: int) -> Numbers:

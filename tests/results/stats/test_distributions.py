@@ -3,13 +3,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.results.stats.intervals import (
-    NORMAL,
-    beta_below,
-    root_of,
-    t_both_tails,
-    t_quantile,
-)
+from ragstone.results.stats.intervals import NORMAL, beta_below, root_of, t_both_tails, t_quantile
 
 
 def test_beta_is_scipys(golden: dict[str, Any]) -> None:

@@ -5,11 +5,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from ragstone.results.stats.labels import LabelledScores, corrected_difference
-from ragstone.results.stats.paired_tests import (
-    labels_needed,
-    questions_needed,
-    sign_flip,
-)
+from ragstone.results.stats.paired_tests import labels_needed, questions_needed, sign_flip
 
 RUNS = 1500
 """The standard error of a power of 80% is one point."""
