@@ -2,6 +2,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
@@ -23,6 +25,12 @@ def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
     return JudgedClaim(
         text=text, span=None, label=label, reason=reason, confidence=None, evidence=()
     )
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of a text as GitHub reads it, but for links that it makes of bare addresses."""
+    found = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
+    return [each for token in found for each in [token, *(token.children or [])]]
 
 
 def sample(number: int, **changed: object) -> Sample:
