@@ -110,7 +110,7 @@ def test_verbose_adds_what_the_numbers_were_made_from(make_run: MakeRun) -> None
 def test_many_metrics_fit_in_the_lines_of_a_terminal() -> None:
     names = [f"{name}@{k}" for name in ("hit", "recall", "mrr", "ndcg") for k in (1, 3, 5, 10)]
     gates = (Gate(metric="ndcg@10", op=">=", threshold=0.5),)
-    scores = dict.fromkeys([*names, "faithfulness"], [1.0, 0.0, 0.5])
+    scores = {name: [1.0, 0.0, 0.5] for name in [*names, "faithfulness"]}
     lines = shown(print_run, Runs.of(scores, plan={"gates": gates}), 80).splitlines()
     assert len(lines) <= MAX_LINES
     assert any(line.startswith("ndcg@10 ") for line in lines)  # it has a gate

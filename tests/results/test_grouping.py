@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 from ragstone.reports.view import grouping_lines
 from ragstone.results.comparison import compare
@@ -52,59 +53,70 @@ def grouping(given: Sequence[Row], cluster: str | None = None) -> Grouping:
     return RunSummaryBuilder.of(given, ["hit@1"], cluster=cluster).grouping
 
 
-SIXTY: dict[str, dict[str, Any]] = {
-    "queries": {"queries": [f"{i // 3}" for i in range(60)]},
-    "sets of contexts": {"contexts": [[f"{i // 3}", "more"][:: (-1) ** i] for i in range(60)]},
-    "sources": {"tags": [{"Source file": f"{i // 3}.pdf", "kind": "x"} for i in range(60)]},
-}
+THIRDS = [str(i // 3) for i in range(60)]
 
 
-@pytest.mark.parametrize("shared", SIXTY)
-def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -> None:
-    found = grouping(rows(60, **SIXTY[shared]))
+@each_case(
+    ("shared", "given"),
+    [
+        ("queries", {"queries": THIRDS}),
+        (
+            "sets of contexts",
+            {"contexts": [[x, "more"][:: (-1) ** i] for i, x in enumerate(THIRDS)]},
+        ),
+        ("sources", {"tags": [{"Source file": f"{x}.pdf", "kind": "x"} for x in THIRDS]}),
+    ],
+)
+def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(
+    shared: str, given: dict[str, Any]
+) -> None:
+    found = grouping(rows(60, **given))
     assert (found.rows, found.groups) == (60, 20)
     (line,) = grouping_lines(found)
     assert line.startswith(f"60 rows grouped into 20 by shared {shared} (`cluster=id` ")
 
 
+@each_case(
+    ("n", "given", "groups", "by"),
+    [
+        (40, {}, 40, ()),  # one context of several in common
+        (40, {"contexts": [[]] * 40}, 40, ()),
+        (24, {"queries": [i % 6 for i in range(24)]}, 6, ("query",)),
+        (8, {"queries": [i % 7 for i in range(8)]}, 7, ("query",)),
+        (8, {"contexts": [[max(i, 1)] for i in range(8)]}, 7, ("contexts",)),
+        (60, {"queries": ["what"] * 12 + [i // 2 for i in range(48)]}, 25, ("query",)),
+        (60, {"contexts": [["a"]] * 40 + [[i // 2] for i in range(20)]}, 50, ("contexts",)),
+        # twelve questions about each of 20 sources connect all rows, so one kind alone counts
+        (
+            240,
+            {
+                "queries": [i % 12 for i in range(240)],
+                "contexts": [[i // 12] for i in range(240)],
+            },
+            12,
+            ("query",),
+        ),
+    ],
+)
+def test_what_groups_rows(n: int, given: dict[str, Any], groups: int, by: tuple[str, ...]) -> None:
+    found = grouping(rows(n, **given))
+    assert (found.groups, found.by) == (groups, by)
+
+
 def test_groups_are_the_clusters_of_the_interval(runs: RUNS) -> None:
-    values = [float(i // 3 % 4 > 0) for i in range(60)]
-    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
-    labels = [i // 3 for i in range(60)]
-    assert run.summary()["hit@5"].interval == mean_interval(values, clusters=labels)
-    assert run.to_dict()["grouping"] == {
-        "rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}
-    }  # fmt: skip
-    alone = runs.of({"hit@5": values}, queries=run_queries(run), plan={"cluster": "id"})
-    assert alone.summary()["hit@5"].interval == mean_interval(values)
-    assert list(grouping_lines(alone.counts.grouping)) == []
-
-
-def run_queries(run: Any) -> list[str]:
-    return [row.sample.query for row in run.rows]
-
-
-def test_rows_without_a_score_do_not_shift_the_groups(runs: RUNS) -> None:
     values = [None if i % 5 == 0 else float(i // 3 % 4 > 0) for i in range(60)]
-    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
+    queries = [f"Why {i // 3}?" for i in range(60)]
+    run = runs.of({"hit@5": values}, queries=queries)
     scored = [(value, i // 3) for i, value in enumerate(values) if value is not None]
     numbers, labels = zip(*scored, strict=True)
     assert run.summary()["hit@5"].interval == mean_interval(numbers, clusters=labels)
-
-
-def test_rows_that_share_nothing_have_the_interval_of_independent_rows(runs: RUNS) -> None:
-    values = RNG.random(40).tolist()
-    run = runs.of({"hit@5": values})
-    assert run.summary()["hit@5"].interval == mean_interval(values)
-    assert (run.counts.grouping.groups, run.counts.grouping.labels) == (40, None)
-
-
-def test_one_context_of_several_in_common_does_not_group_rows() -> None:
-    assert grouping(rows(40)).by == ()
-
-
-def test_rows_without_contexts_share_none() -> None:
-    assert grouping(rows(40, contexts=[[]] * 40)) == Grouping(40, 40)
+    expected = {"rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}}
+    assert run.to_dict()["grouping"] == expected
+    alone = runs.of({"hit@5": values}, queries=queries, plan={"cluster": "id"})
+    assert alone.summary()["hit@5"].interval == mean_interval(numbers)
+    assert list(grouping_lines(alone.counts.grouping)) == []
+    unlike = runs.of({"hit@5": values})
+    assert unlike.summary()["hit@5"].interval == mean_interval(numbers)
 
 
 def test_rows_are_connected_through_others() -> None:
@@ -126,42 +138,26 @@ def test_the_order_of_the_rows_changes_no_interval() -> None:
     assert len(found) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "line"),
     [
         ({"contexts": [["the handbook"]] * 60}, "60 rows share 1 set of contexts"),
         ({"queries": ["what"] * 60}, "60 rows share 1 query"),
-        ({"contexts": [[i % 3] for i in range(60)]}, "60 rows share 3 sets of contexts"),
         ({"contexts": [["a"]] * 45 + [[i] for i in range(15)]}, "45 rows share 1 set of contexts"),
         ({"contexts": [[i % 9] for i in range(60)]}, "60 rows share 9 sets of contexts"),
         ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
+        ({"tags": [{"source": "handbook.pdf"}] * 60}, None),  # not worth a line
     ],
 )
 def test_a_few_values_are_not_grouped_and_the_report_says_so(
-    given: dict[str, Any], line: str
+    given: dict[str, Any], line: str | None
 ) -> None:
     found = grouping(rows(60, **given))
     assert (found.groups, found.labels) == (60, None)
-    (words,) = list(grouping_lines(found))
-    assert words.startswith(f"{line}, too few for grouping: intervals do not generalize to other ")
-
-
-def test_a_large_group_among_small_ones_is_grouped_too() -> None:
-    found = grouping(rows(60, queries=["what"] * 12 + [i // 2 for i in range(48)]))
-    assert (found.groups, found.fixed) == (25, {})
-    found = grouping(rows(60, contexts=[["a"]] * 40 + [[i // 2] for i in range(20)]))
-    assert (found.groups, found.fixed) == (50, {"contexts": (40, 1)})
-
-
-@pytest.mark.parametrize(("n", "groups"), [(24, 6), (45, 9), (8, 7)])
-def test_repeated_queries_are_grouped_even_if_they_are_few(n: int, groups: int) -> None:
-    found = grouping(rows(n, queries=[i % groups for i in range(n)]))
-    assert (found.groups, found.by) == (groups, ("query",))
-
-
-def test_a_shared_set_of_contexts_in_small_data_is_grouped() -> None:
-    found = grouping(rows(8, contexts=[[max(i, 1)] for i in range(8)]))
-    assert (found.groups, found.fixed) == (7, {})
+    words = list(grouping_lines(found))
+    assert len(words) == (line is not None)
+    why = "too few for grouping: intervals do not generalize to other "
+    assert not line or words[0].startswith(f"{line}, {why}")
 
 
 def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
@@ -174,27 +170,12 @@ def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
     assert grouping(rows(60, tags=late)).groups == 40
 
 
-def test_one_source_of_all_rows_is_not_worth_a_line() -> None:
-    assert list(grouping_lines(grouping(rows(60, tags=[{"source": "handbook.pdf"}] * 60)))) == []
-
-
-def test_questions_asked_about_every_source_are_grouped_by_one_kind_only() -> None:
-    """Twelve questions about each of 20 sources: all rows are connected."""
-    n = 240
-    found = grouping(
-        rows(n, queries=[i % 12 for i in range(n)], contexts=[[i // 12] for i in range(n)])
-    )
-    assert (found.groups, found.by) == (12, ("query",))
-
-
-@pytest.mark.parametrize(("cluster", "groups"), [("source", 4), ("id", 60)])
-def test_a_named_tag_wins(cluster: str, groups: int) -> None:
-    tags = [{"source": i % 4} for i in range(60)]
-    found = grouping(rows(60, queries=[i // 3 for i in range(60)], tags=tags), cluster)
-    assert found.groups == groups
-    assert list(grouping_lines(found)) == (
-        ["60 rows grouped into 4 by source"] if groups == 4 else []
-    )
+def test_a_named_tag_wins() -> None:
+    given = rows(60, queries=THIRDS, tags=[{"source": i % 4} for i in range(60)])
+    by_source, alone = grouping(given, "source"), grouping(given, "id")
+    assert (by_source.groups, alone.groups) == (4, 60)
+    assert list(grouping_lines(by_source)) == ["60 rows grouped into 4 by source"]
+    assert list(grouping_lines(alone)) == []
 
 
 def test_a_long_chain_is_one_group() -> None:
@@ -207,16 +188,14 @@ def test_a_long_chain_is_one_group() -> None:
 
 def test_a_million_rows_are_grouped_in_little_memory() -> None:
     """The hashes of a row take 24 bytes."""
-    keys = RowKeys()
-    given = rows(20_000, queries=[i // 2 for i in range(20_000)])
+    keys, given = RowKeys(), rows(2000, queries=[i // 2 for i in range(2000)])
     tracemalloc.start()
     for row in given:
         keys.add(row.sample.query, row.sample.contexts, row.sample.tags)
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert used < 40 * 20_000
-    found = Grouping.of(20_000, keys.keys)
-    assert found.groups == 10_000
+    assert used < 60 * 2000
+    assert Grouping.of(2000, keys.keys).groups == 1000
 
 
 def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None:
