@@ -4,27 +4,30 @@ from base64 import b64decode
 from dataclasses import replace
 
 from tests.cases import each_case
+from tests.reports.conftest import claim
 
 from ragstone.errors import Cause
 from ragstone.reports.html.page import claim_sources, embed_samples, sample_document, sample_summary
 from ragstone.results.outcomes import Found, Outcome
 from ragstone.results.run import Run
-from ragstone.types.claim import JudgedClaim, Label, Texts
+from ragstone.types.claim import Label, Texts
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 
 def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None:
-    told = sample_summary(judged.rows[0])
+    row = judged.rows[0]
+    told = sample_summary(row)
     assert (told["place"], told["id"], told["query"]) == (0, "q1", "How long does it last?")
     assert told["tags"] == {"difficulty": "easy"}
     assert told["scores"]["hit@5"] == {"state": "scored", "value": 1.0}  # type: ignore[index]
+    sample = row.sample.model_copy(update={"tags": {"page": 3, "new": True, "by": None}})
     missed = Score.scored(0.0).model_copy(update={"passed": False, "fallback": True})
-    told = sample_summary(replace(judged.rows[0], scores={"hit@5": missed}))
-    assert told["scores"]["hit@5"] == {  # type: ignore[index]
-        "state": "scored", "value": 0.0, "passed": False, "fallback": True
-    }  # fmt: skip
+    told = sample_summary(replace(row, sample=sample, scores={"hit@5": missed}))
+    assert told["tags"] == {"page": "3", "new": "true"}
+    expected = {"state": "scored", "value": 0.0, "passed": False, "fallback": True}
+    assert told["scores"] == {"hit@5": expected}
 
 
 def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
@@ -38,12 +41,6 @@ def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
     assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == (3, 8)
 
 
-def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:
-    row = judged.rows[0]
-    sample = row.sample.model_copy(update={"tags": {"page": 3, "new": True, "by": None}})
-    assert sample_summary(replace(row, sample=sample))["tags"] == {"page": "3", "new": "true"}
-
-
 def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
     (row,) = judged.rows
     told = sample_document(row)
@@ -53,26 +50,23 @@ def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
     assert told["relevance"] == {"3": 1.0, "77": 1.0}
     assert told["contexts"][0]["score"] == 0.123457  # type: ignore[index]
     assert sample_summary(row).items() <= {**told, "scores": sample_summary(row)["scores"]}.items()
+    sample = row.sample.model_copy(update={"reference": ("never", "20 hours")})
+    told = sample_document(replace(row, sample=sample))
+    assert (told["reference"], told["accepted_answers"]) == ("20 hours", ["never", "20 hours"])
 
 
-def test_each_claim_says_of_which_text_it_is(judged: Run) -> None:
-    claims = sample_document(judged.rows[0])["scores"]["faithfulness"]["claims"]  # type: ignore[index]
-    assert [each["of"] for each in claims] == ["response"] * 3
-
-
-def test_a_failed_question_tells_its_cause(judged: Run) -> None:
-    (row,) = judged.rows
-    late = replace(row.exchanges[0], outcome=Failure(Cause.TIMEOUT, "no answer within 30 s"))
-    (told,) = sample_document(replace(row, exchanges=(late,)))["transcript"]  # type: ignore[misc]
-    assert told["failure"] == {"cause": "timed out", "message": "no answer within 30 s"}
-    assert told["value"] is None
-
-
-def test_what_a_model_wrote_is_told_once(judged: Run) -> None:
+def test_a_failed_question_tells_its_cause_and_what_a_model_wrote_is_told_once(
+    judged: Run,
+) -> None:
     (row,) = judged.rows
     exchange = row.exchanges[0]
-    written = replace(exchange, outcome=replace(exchange.outcome, raw="{}"))  # type: ignore[type-var]
-    (told,) = sample_document(replace(row, exchanges=(written,)))["transcript"]  # type: ignore[misc]
+    late = Failure(Cause.TIMEOUT, "no answer within 30 s")
+    written = replace(exchange.outcome, raw="{}")  # type: ignore[type-var]
+    failed, told = sample_document(
+        replace(row, exchanges=[replace(exchange, outcome=each) for each in (late, written)])
+    )["transcript"]  # type: ignore[misc]
+    assert failed["failure"] == {"cause": "timed out", "message": "no answer within 30 s"}
+    assert failed["value"] is None
     assert (told["raw"], told["value"]) == ("{}", None)
 
 
@@ -81,21 +75,6 @@ def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     told = sample_document(Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}))
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
     assert told["failures"] == {"response": "timed out: late"}
-
-
-def claims(*against: Texts) -> list[JudgedClaim]:
-    return [
-        JudgedClaim(
-            text="It.",
-            span=None,
-            label=Label.SUPPORTED,
-            reason=None,
-            confidence=None,
-            evidence=(),
-            against=texts,
-        )
-        for texts in against
-    ]
 
 
 @each_case(
@@ -117,11 +96,6 @@ def claims(*against: Texts) -> list[JudgedClaim]:
 def test_each_claim_is_of_the_text_that_its_check_reads(
     metric: str, against: list[Texts], of: list[str]
 ) -> None:
-    assert claim_sources(metric, claims(*against)) == of
-
-
-def test_the_accepted_answer_that_fits_is_the_reference(judged: Run) -> None:
-    row = judged.rows[0]
-    sample = row.sample.model_copy(update={"reference": ("never", "20 hours")})
-    told = sample_document(replace(row, sample=sample))
-    assert (told["reference"], told["accepted_answers"]) == ("20 hours", ["never", "20 hours"])
+    one = claim(Label.SUPPORTED, "It.")
+    claims = [one.model_copy(update={"against": texts}) for texts in against]
+    assert claim_sources(metric, claims) == of
