@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -62,19 +63,15 @@ def test_the_context_precision_sheet_shows_the_graded_texts(
     assert (found["retrieved_contexts"] or None, found["num_contexts"]) == (shown, number)
 
 
-def test_the_faithfulness_sheet_beside_it_shows_the_contexts(tmp_path: Path) -> None:
+def test_workbooks_pages_and_the_viewer_have_the_graded_texts(tmp_path: Path) -> None:
     run = evaluated("context_precision", "faithfulness")
     assert records(run, tmp_path, "Per-Query (Faithfulness)")["retrieved_contexts"] == "Chatted."
     found = records(run, tmp_path, "Per-Query (Context Precision)")
     assert found["retrieved_contexts"] == "Searched one.\n---\nSearched two."
-
-
-def test_a_sample_in_html_and_the_viewer_has_the_graded_texts() -> None:
-    row = evaluated("context_precision", "faithfulness").rows[0]
-    found = sample_document(row)
-    reads = {name: score["reads"] for name, score in found["scores"].items()}  # type: ignore[attr-defined]
+    sample: Any = sample_document(run.rows[0])
+    reads = {name: score["reads"] for name, score in sample["scores"].items()}
     assert reads == {"context_precision": "ranking", "faithfulness": "contexts"}
-    assert [each["text"] for each in found["ranking_texts"]] == ["Searched one.", "Searched two."]  # type: ignore[attr-defined]
+    assert [each["text"] for each in sample["ranking_texts"]] == ["Searched one.", "Searched two."]
     bare = sample_document(evaluated("faithfulness").rows[0])
     assert bare["ranking_texts"] == []  # no metric read them
 
