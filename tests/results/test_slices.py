@@ -41,14 +41,6 @@ def test_each_value_of_a_tag_has_its_mean_interval_and_counts() -> None:
     }  # fmt: skip
 
 
-def test_a_tag_that_comes_late_counts_for_the_rows_that_have_it() -> None:
-    rows = [({}, Score.scored(1.0))] * 3
-    rows += [({"source": n % 2}, Score.scored(n % 2)) for n in range(6)]
-    (slices,) = sliced(rows)
-    assert [(each["value"], each["n"]) for each in slices["values"]] == [("0", 3), ("1", 3)]
-    assert [each["metrics"]["hit@1"]["mean"] for each in slices["values"]] == [0.0, 1.0]
-
-
 def test_tags_that_tell_no_kinds_apart_have_no_slices() -> None:
     one = [({"language": "en"}, Score.scored(1.0))] * 4
     each = [({"key": str(n)}, Score.scored(1.0)) for n in range(6)]

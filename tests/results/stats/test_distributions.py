@@ -2,6 +2,7 @@ import math
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.results.stats.intervals import NORMAL, beta_below, root_of, t_both_tails, t_quantile
 
@@ -23,26 +24,15 @@ def test_t_quantiles_are_scipys(golden: dict[str, Any]) -> None:
         assert t_quantile(share, freedom) == pytest.approx(value, rel=1e-8), (share, freedom)
 
 
-def test_beta_has_all_of_itself_between_0_and_1() -> None:
-    assert [beta_below(x, 2, 3) for x in (-1, 0, 1, 2)] == [0, 0, 1, 1]
-    assert beta_below(0.25, 1, 1) == pytest.approx(0.25)
-
-
-def test_t_is_symmetric_and_ends_at_infinity() -> None:
+def test_t_and_beta_end_where_they_should() -> None:
     assert t_quantile(0.5, 3) == 0
     assert t_quantile(0.9, 3) == pytest.approx(-t_quantile(0.1, 3), rel=1e-14)
     assert [t_both_tails(x, 3) for x in (0, math.inf)] == [1, 0]
-
-
-def test_t_of_many_degrees_is_normal() -> None:
     assert t_quantile(0.975, 1e7) == pytest.approx(NORMAL.inv_cdf(0.975), abs=1e-6)
+    assert [beta_below(x, 2, 3) for x in (-1, 0, 1, 2)] == [0, 0, 1, 1]
 
 
-def test_a_root_is_found_to_the_last_digit() -> None:
-    assert root_of(lambda x: x * x, 2, 0, 2) == pytest.approx(math.sqrt(2), abs=1e-15)
-
-
-@pytest.mark.parametrize("steepness", [1, 30, 1e4, 1e9])
+@each_case("steepness", [1, 30, 1e4, 1e9])
 def test_a_steep_root_takes_few_steps(steepness: float) -> None:
     asked: list[float] = []
 
@@ -54,6 +44,6 @@ def test_a_steep_root_takes_few_steps(steepness: float) -> None:
     assert len(asked) < 50
 
 
-@pytest.mark.parametrize(("goal", "end"), [(-1, 0), (0, 0), (1, 1), (2, 1)])
+@each_case(("goal", "end"), [(-1, 0), (0, 0), (1, 1), (2, 1)])
 def test_a_goal_that_is_not_between_gives_the_nearer_end(goal: float, end: float) -> None:
     assert root_of(lambda x: x, goal, 0.0, 1.0) == end

@@ -10,15 +10,6 @@ def looks(rng: np.random.Generator, p: NDArray[np.float64], days: int) -> NDArra
     return (rng.random((days, p.size)) < p).astype(np.int64)
 
 
-def test_the_first_look_is_no_evidence() -> None:
-    assert drift_evidence(np.ones((0, 5), dtype=np.int64)).size == 0
-    assert drift_evidence(np.ones((1, 5), dtype=np.int64)).tolist() == [1.0]
-
-
-def test_the_same_verdicts_every_day_are_no_evidence() -> None:
-    assert drift_evidence(np.ones((200, 60), dtype=np.int64)).max() < 5
-
-
 def test_the_second_look_is_judged_by_the_sign_test() -> None:
     # ten verdicts changed for the worse, none for the better: each had a chance of one half
     fell = np.array([[1] * 30, [0] * 10 + [1] * 20])
@@ -31,10 +22,13 @@ def test_the_second_look_is_judged_by_the_sign_test() -> None:
 def test_a_judge_that_does_not_change_raises_few_alarms() -> None:
     rng = np.random.default_rng(3)
     alarms = 0
-    for _ in range(60):
+    for _ in range(25):
         p = rng.choice([0.02, 0.1, 0.9, 0.98], 20, p=[0.1, 0.1, 0.2, 0.6])
-        alarms += bool(drift_evidence(looks(rng, p, 300)).max() >= DRIFTED)
-    assert alarms <= 7  # 5% are 3
+        alarms += bool(drift_evidence(looks(rng, p, 200)).max() >= DRIFTED)
+    assert alarms <= 3  # 5% are 1
+    assert drift_evidence(np.ones((200, 60), dtype=np.int64)).max() < 5
+    assert drift_evidence(np.ones((1, 5), dtype=np.int64)).tolist() == [1.0]
+    assert drift_evidence(np.ones((0, 5), dtype=np.int64)).size == 0
 
 
 def test_a_fall_by_ten_points_is_noticed_within_days() -> None:
