@@ -135,31 +135,23 @@ def test_a_family_has_the_verdict_first_and_a_sheet_per_metric(
 def test_a_question_has_its_outcome_all_scores_and_the_failing_claim(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
-    run = with_evidence(make_run())
-    book = written(run, [*run.metrics], tmp_path)
+    book = written(with_evidence(make_run()), ["hit@5", "f1@5", "faithfulness"], tmp_path)
     assert book.sheetnames == ["Questions", "Summary", "Claims"]
     sheet = book["Questions"]
-    first, *others = records(sheet)
-    assert first == {
-        "id": "q1",
-        "query": "How long does battery 1 last?",
-        "outcome": "not supported",
-        "found": "found",
-        "hit@5": 1,
-        "f1@5": pytest.approx(2 / 7),
-        "faithfulness": 0.5,
-        "response": "It lasts 20 hours. It charges in 60 minutes.",
-        "reference": "20 hours",
-        "failing claim": "contradicted: It charges in 60 minutes. (The context says 75 minutes.)",
-        "evidence": "75 minutes.",
-        "relevant ids": "3, 77",
-        "retrieved ids": "9, 3, 4",
-        "notes": None,
-        "difficulty": "easy",
-        "source_files": "manual.pdf",
-    }
-    assert [row["outcome"] for row in others] == ["not supported", "not judged", "not judged"]
-    assert [row["notes"] for row in others[1:]] == [
+    head, first, *others = sheet.iter_rows(values_only=True)
+    assert head == (
+        *("id", "query", "outcome", "found", "hit@5", "f1@5", "faithfulness", "response"),
+        *("reference", "failing claim", "evidence", "relevant ids", "retrieved ids", "notes"),
+        *("difficulty", "source_files"),
+    )
+    assert first == (
+        *("q1", "How long does battery 1 last?", "not supported", "found", 1),
+        *(pytest.approx(2 / 7), 0.5, "It lasts 20 hours. It charges in 60 minutes.", "20 hours"),
+        "contradicted: It charges in 60 minutes. (The context says 75 minutes.)",
+        *("75 minutes.", "3, 77", "9, 3, 4", None, "easy", "manual.pdf"),
+    )
+    assert [row[2] for row in others] == ["not supported", "not judged", "not judged"]
+    assert [row[13] for row in others[1:]] == [
         "hit@5, f1@5: relevance is not known\nfaithfulness: the response makes no claims",
         "faithfulness: timed out: no answer within 30 s",
     ]
@@ -217,53 +209,38 @@ def test_the_summary_has_the_outcomes_the_means_by_tag_and_one_chart(
 
 def test_retrieval_rows(make_run: MakeRun, tmp_path: Path) -> None:
     sheet = written(make_run(), RETRIEVAL, tmp_path, "family")["Per-Query (Hit@K)"]
-    found = records(sheet)
-    assert found[0] == {
-        "query_index": 0,
-        "id": "q1",
-        "query": "How long does battery 1 last?",
-        "ground_truth_ids": "3, 77",
-        "retrieved_ids": "9, 3, 4",
-        "score": 1,
-        "state": "scored",
-        "reason": None,
-        "first_hit_rank": 2,
-        "hits": 1,
-        "retrieved": 3,
-        "relevant": 2,
-        "precision": 0.2,
-        "recall": 0.5,
-        "difficulty": "easy",
-        "source_files": "manual.pdf",
-    }
-    states = [(row["score"], row["state"], row["reason"]) for row in found]
-    assert states[1:3] == [(0, "scored", None), (None, "undefined", "relevance is not known")]
+    head, *found = sheet.iter_rows(values_only=True)
+    assert head == (
+        *("query_index", "id", "query", "ground_truth_ids", "retrieved_ids", "score", "state"),
+        *("reason", "first_hit_rank", "hits", "retrieved", "relevant", "precision", "recall"),
+        *("difficulty", "source_files"),
+    )
+    assert found[0] == (
+        *(0, "q1", "How long does battery 1 last?", "3, 77", "9, 3, 4", 1, "scored", None),
+        *(2, 1, 3, 2, 0.2, 0.5, "easy", "manual.pdf"),
+    )
+    assert found[1][5:8] == (0, "scored", None)
+    assert found[2][5:8] == (None, "undefined", "relevance is not known")
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:P5")
 
 
 def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
     book = written(make_run(), GENERATION, tmp_path, "family")
-    found = records(book["Per-Query (Faithfulness)"])
-    assert found[0] == {
-        "query_index": 0,
-        "id": "q1",
-        "query": "How long does battery 1 last?",
-        "response": "It lasts 20 hours. It charges in 60 minutes.",
-        "ground_truth_answer": "20 hours",
-        "retrieved_contexts": "Up to 20 hours.\n---\n75 minutes.",
-        "num_contexts": 2,
-        "score": 0.5,
-        "state": "scored",
-        "reason": None,
-        "claims": 2,
-        "supported": 1,
-        "difficulty": "easy",
-        "source_files": "manual.pdf",
-    }
-    shown = ("response", "retrieved_contexts", "num_contexts", "score", "state", "reason")
+    head, *found = book["Per-Query (Faithfulness)"].iter_rows(values_only=True)
+    assert head == (
+        *("query_index", "id", "query", "response", "ground_truth_answer", "retrieved_contexts"),
+        *("num_contexts", "score", "state", "reason", "claims", "supported"),
+        *("difficulty", "source_files"),
+    )
+    assert found[0] == (
+        *(0, "q1", "How long does battery 1 last?"),
+        *("It lasts 20 hours. It charges in 60 minutes.", "20 hours"),
+        *("Up to 20 hours.\n---\n75 minutes.", 2, 0.5, "scored", None, 2, 1),
+        *("easy", "manual.pdf"),
+    )
     why = "timed out: no answer within 30 s"
-    assert [found[3][name] for name in shown] == [None, None, None, None, "failed", why]
-    assert [row["score"] for row in found] == [0.5, 0, None, None]
+    assert found[3][3:10] == (None, "20 hours", None, None, None, "failed", why)
+    assert [row[7] for row in found] == [0.5, 0, None, None]
 
 
 def test_a_run_without_scores_has_dashes_and_one_without_rows_is_a_workbook(
@@ -380,9 +357,9 @@ def test_text_stays_text(tmp_path: Path) -> None:
 
 def test_numbers_are_numbers_as_far_as_excel_has_them(tmp_path: Path) -> None:
     values = (1, 0.25, True, None, 10**15, 2**1100, float("nan"), float("-inf"))
-    sheet = written_of_excel_book(tmp_path / "x.xlsx", *values)
-    found = [cell.value for cell in sheet["A"]]
-    assert found == [1, 0.25, True, None, str(10**15), str(2**1100), "nan", "-inf"]
+    found = written_of_excel_book(tmp_path / "x.xlsx", *values)["A"]
+    expected = [1, 0.25, True, None, str(10**15), str(2**1100), "nan", "-inf"]
+    assert [cell.value for cell in found] == expected
 
 
 def test_what_breaks_off_writes_nothing(tmp_path: Path) -> None:
@@ -437,37 +414,27 @@ def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:M4")
 
 
-def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
-    run = ranked_run(5)
-    (path,) = write_workbooks(run, output=tmp_path / "x.xlsx")
+def test_one_sheet_has_all_metrics_of_each_query_of_a_ranking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = write_workbooks(ranked_run(5), output=tmp_path / "x.xlsx")
     book = openpyxl.load_workbook(path)
     assert book.sheetnames == ["Summary", "Per-Query Results"]
     head, *lines = book["Per-Query Results"].iter_rows(values_only=True)
     assert head == ("query_index", "id", "query", *METRICS, "reason")
     unknown = "hit@5, ndcg@5: the relevant documents for this query are unknown"
-    assert lines == [
+    assert lines[:3] == [
         (0, "q0", "q0", None, None, unknown),
         (1, "q1", "q1", 0, None, "ndcg@5: error in the metric: it raised"),
         (2, "q2", "what?", 0, 0.4, None),
-        (3, "q3", "q3", 1, 0.6, None),
-        (4, "q4", "q4", 0, 0.8, None),
     ]
-
-
-def test_what_does_not_fit_is_told_in_the_last_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = ranked_run(50)
     monkeypatch.setattr("ragstone.reports.excel.MAX_CELLS", 60)
-    with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-        add_values(book, run, names=METRICS)
+    with Book(tmp_path / "x.xlsx", WHEN) as book:
+        add_values(book, ranked_run(50), names=METRICS)
     sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
-    _, *lines, last = sheet.iter_rows(values_only=True)
-    assert len(lines) == 8
-    assert last[0] == (
-        "These are the 8 of 50 queries that failed or scored worst on a metric; use --rows "
-        "FILE for all of them"
-    )
+    assert sheet.max_row == 10
+    notice = "These are the 8 of 50 queries that failed or scored worst on a metric; use --rows "
+    assert sheet["A10"].value == f"{notice}FILE for all of them"
 
 
 @pytest.fixture

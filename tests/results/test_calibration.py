@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cases import each_case
-from tests.results.conftest import Runs
+from tests.results.conftest import Runs, draw_in_order
 
 from ragstone.errors import UsageError
 from ragstone.results.calibration import MIN_ROWS, Calibration, load_calibration
 from ragstone.results.run import Run
 from ragstone.results.stats.labels import LabelledScores, corrected_mean
-from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import ORIGIN
 from ragstone.types.gate import Gate
@@ -38,17 +37,9 @@ def scores(supported: Sequence[float]) -> list[Score]:
     found: list[Score] = []
     for support in supported:
         label = Verdict.SUPPORTED if support >= 0.5 else Verdict.NOT_ENOUGH_INFO
-        claim = JudgedClaim(
-            text="A.",
-            span=None,
-            label=label,
-            reason=None,
-            confidence=max(support, 1 - support),
-            evidence=(),
-        )
-        value = float(support >= 0.5)
+        claim = Runs.claim("A.", label).model_copy(update={"confidence": max(support, 1 - support)})
         detail = {ALL_SUPPORTED: support, MEAN_SUPPORT: support}
-        found.append(Score.scored(value, detail=detail, claims=[claim]))
+        found.append(Score.scored(float(support >= 0.5), detail=detail, claims=[claim]))
     return found
 
 
@@ -66,29 +57,15 @@ def run(n: int = 100, **options: Any) -> Run:
 
 @pytest.fixture(autouse=True)
 def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are drawn in the order of the data."""
-
-    def key(sample_id: str, _query: str) -> bytes:
-        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
-
-    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", draw_in_order)
 
 
 def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]:
     """Return labels of the first n rows; people disagree with the judge on every seventh."""
+    values = [(place % 5 != 0) != (place % wrong == 0) for place in range(n)]
     return [
-        HumanLabel(
-            run="a",
-            position=place,
-            sample_id=f"q{place}",
-            metric=NAME,
-            claim=claim,
-            value=(place % 5 != 0) != (place % wrong == 0),
-            annotator="ana",
-            at=AT,
-            blind=True,
-        )
-        for place in range(n)
+        HumanLabel("a", place, f"q{place}", NAME, claim, value, "ana", AT, blind=True)
+        for place, value in enumerate(values)
     ]
 
 
@@ -111,16 +88,9 @@ def test_agreement_has_a_table_and_shares() -> None:
     found = run().calibrate(labels(70), "mine").metrics[NAME]
     table, figures = found.table, found.agreement
     assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
-    means = {name: figure and round(figure.mean, 3) for name, figure in figures.items()}
-    assert means == {
-        "sensitivity": 0.96,
-        "specificity": 0.6,
-        "share": 0.857,
-        "kappa": 0.615,
-        "ac1": 0.774,
-        "0.0 to 0.2": 0.143,
-        "0.6 to 0.8": 0.857,
-        "0.8 to 1.0": 0.857,
+    assert {name: figure and round(figure.mean, 3) for name, figure in figures.items()} == {
+        "sensitivity": 0.96, "specificity": 0.6, "share": 0.857, "kappa": 0.615, "ac1": 0.774,
+        "0.0 to 0.2": 0.143, "0.6 to 0.8": 0.857, "0.8 to 1.0": 0.857,
     }
     assert figures["sensitivity"] is not None
     # Jeffreys: the quantiles of a beta with 48.5 and 2.5
@@ -186,24 +156,6 @@ def test_probabilities_make_the_interval_narrower() -> None:
     assert (result.mean, result.interval) == (found.mean, found.interval)
 
 
-def test_changed_rows_are_noticed() -> None:
-    labelled = run()
-    calibrated = labelled.calibrate(labels(70), "mine")
-    rows = [*labelled.rows]
-    other = Sample.model_validate({"id": "q3", "query": "?", "response": "Another answer."})
-    rows[3] = replace(rows[3], sample=other)
-    rows[5] = replace(rows[5], scores={NAME: scores([0.9])[0]})
-    changed = Run(labelled.manifest, labelled.metrics, rows)
-    found = corrected(calibrated, changed)
-    assert found.mean is None
-    assert found.problem == (
-        "2 of its 70 labelled rows changed since; label them again, and then use `ragstone labels "
-        "calibrate a`"
-    )
-    found = corrected(calibrated, Run(labelled.manifest, labelled.metrics, rows[:3] + rows[4:]))
-    assert found.problem.startswith("2 of its 70")
-
-
 OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
 """The source of other answers."""
 
@@ -247,6 +199,22 @@ def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
     assert mine.calibrate(labels(70), "mine").of_another_run(rescored) is None
 
 
+def test_changed_rows_are_noticed() -> None:
+    labelled = run()
+    calibrated = labelled.calibrate(labels(70), "mine")
+    rows = [*labelled.rows]
+    other = Sample.model_validate({"id": "q3", "query": "?", "response": "Another answer."})
+    rows[3] = replace(rows[3], sample=other)
+    rows[5] = replace(rows[5], scores={NAME: scores([0.9])[0]})
+    for changed in (rows, rows[:3] + rows[4:]):
+        found = corrected(calibrated, Run(labelled.manifest, labelled.metrics, changed))
+        assert found.mean is None
+        assert found.problem == (
+            "2 of its 70 labelled rows changed since; label them again, and then use `ragstone "
+            "labels calibrate a`"
+        )
+
+
 def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> None:
     run().calibrate(labels(70), "mine").save()
     gate = Gate(metric=NAME, op=">=", threshold=0.6, of="corrected")
@@ -259,26 +227,22 @@ def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> 
     assert stored.gates()[0].passed is None
     assert "calibration mine cannot decide (its labels are of run a" in stored.troubles[0]
     assert stored.to_dict()
+    gates = [Gate(metric="hit@5", op=">=", threshold=0.6, of="corrected")]
+    unjudged = Runs.of({"hit@5": [1.0, 0.0, 1.0]}, plan={"gates": gates}).gates()[0]
+    assert (unjudged.of, unjudged.passed) == ("mean", True)
 
 
-@each_case(
-    ("new", "why"),
-    [
-        ({"judge": "openai:gpt-4o"}, "it is for the judge offline, and this run used openai"),
-        ({"judge_setups": {NAME: "new prompt"}}, "other prompts or settings"),
-    ],
-)
-def test_another_judge_or_prompt_has_no_corrected_mean(new: dict[str, Any], why: str) -> None:
-    found = corrected(run().calibrate(labels(70), "mine"), run(**new))
-    assert found.mean is None
-    assert why in found.problem
-
-
-def test_another_policy_has_no_corrected_mean_and_a_pass_mark_is_none() -> None:
+def test_another_judge_prompt_or_policy_has_no_corrected_mean_and_a_pass_mark_is_none() -> None:
     calibrated = run().calibrate(labels(70), "mine")
-    other = corrected(calibrated, of(scores([0.9] * 30), f"{NAME}:deepeval"), f"{NAME}:deepeval")
-    assert other.mean is None
-    assert "it is for faithfulness, with another policy" in other.problem
+    deepeval = f"{NAME}:deepeval"
+    for name, new, why in (
+        (NAME, run(judge="openai:x"), "it is for the judge offline, and this run used openai"),
+        (NAME, run(judge_setups={NAME: "new prompt"}), "other prompts or settings"),
+        (deepeval, of(scores([0.9] * 30), deepeval), "it is for faithfulness, with another policy"),
+    ):
+        found = corrected(calibrated, new, name)
+        assert found.mean is None
+        assert why in found.problem
     marked = f"{NAME},threshold=0.8"
     new = of(scores([0.9] * 100), marked, run_id="b")
     assert corrected(calibrated, new, marked).problem is None
@@ -319,12 +283,6 @@ def test_a_gate_on_the_corrected_mean() -> None:
     assert "calibration mine cannot decide (its newest label" in old.troubles[0]
     plain = run(plan={"gates": [Gate(metric=NAME, op=">=", threshold=0.6, of="corrected")]})
     assert "no calibration has labels of it" in plain.troubles[0]
-
-
-def test_metrics_without_a_judge_keep_their_mean() -> None:
-    gates = [Gate(metric="hit@5", op=">=", threshold=0.6, of="corrected")]
-    found = Runs.of({"hit@5": [1.0, 0.0, 1.0]}, plan={"gates": gates}).gates()[0]
-    assert (found.of, found.passed) == ("mean", True)
 
 
 def test_responses_are_labelled_as_a_whole() -> None:
@@ -413,26 +371,20 @@ def test_a_calibration_is_a_file(here: Path) -> None:
 
 def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
     """Return scores of n claims, so many of them supported by the judge."""
-    made: list[Score] = []
-    for count in supported:
-        verdicts = scores([0.9] * count + [0.1] * (n - count))
-        claims = [claim for one in verdicts for claim in one.claims]
-        made.append(Score.scored(count / n, claims=claims))
-    return made
+    verdicts = [scores([0.9] * count + [0.1] * (n - count)) for count in supported]
+    return [
+        Score.scored(count / n, claims=[claim for score in made for claim in score.claims])
+        for count, made in zip(supported, verdicts, strict=True)
+    ]
 
 
 def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
     """Return labels of all claims: people reject one claim in five that the judge supports."""
     found: list[HumanLabel] = []
-    for place, count in enumerate(supported):
-        (one,) = labels(1)
+    for one, count in zip(labels(len(supported)), supported, strict=True):
         for claim in range(n):
-            value = claim < count and (place + claim) % 5 != 0
-            found.append(
-                replace(
-                    one, position=place, sample_id=f"q{place}", claim=claim, value=value,
-                )
-            )  # fmt: skip
+            value = claim < count and (one.position + claim) % 5 != 0
+            found.append(replace(one, claim=claim, value=value))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
-from tests.results.conftest import Runs
+from tests.results.conftest import Runs, draw_in_order
 
 from ragstone.results.comparison import Comparison, compare, correct_changes, find_regressions
 from ragstone.results.paired import CorrectedDifference
@@ -32,12 +32,7 @@ def run(name: str, verdicts: Sequence[bool | None], metric: str = NAME, **option
 
 @pytest.fixture(autouse=True)
 def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are drawn in the order of the data."""
-
-    def key(sample_id: str, _query: str) -> bytes:
-        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
-
-    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", draw_in_order)
 
 
 def labels(values: Sequence[bool]) -> list[HumanLabel]:

@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from tests.cases import each_case
 
 from ragstone.reports.view import grouping_lines
@@ -229,20 +228,3 @@ def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs(runs: RUNS) 
     found = compare(run("a", 0.9), run("b", 0.3))
     assert 30 <= found.grouping.groups <= 40
     assert found.metric_changes[0].p < 0.001
-
-
-@pytest.mark.slow  # a simulation
-def test_several_responses_to_a_source_are_covered_by_default(runs: RUNS) -> None:
-    """95% intervals covered 88% if rows were taken as independent; benchmarks/ has more."""
-    rng = np.random.default_rng(13)
-    covered = {None: 0, "id": 0}
-    for _ in range(400):
-        right = rng.beta(4, 1, 30).repeat(4)
-        values = (right > rng.random(120)).astype(float).tolist()
-        for cluster in covered:
-            queries = [f"Why {i // 4}?" for i in range(120)]
-            run = runs.of({"hit@5": values}, queries=queries, plan={"cluster": cluster})
-            low, high = run.summary()["hit@5"].interval
-            covered[cluster] += low <= 0.8 <= high
-    assert 0.92 <= covered[None] / 400 <= 0.975
-    assert covered["id"] / 400 < 0.92
