@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from tests.results.conftest import Runs, manifest_of
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.gate import Gate
 from ragstone.types.rankings import Rankings
 from ragstone.types.reply import Failure
@@ -22,9 +23,7 @@ MakeRun = Callable[..., Run]
 
 
 def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
-    return JudgedClaim(
-        text=text, span=None, label=label, reason=reason, confidence=None, evidence=()
-    )
+    return Runs.claim(text, label, reason)
 
 
 def tokens(text: str) -> list[Token]:
@@ -104,19 +103,17 @@ def _make_run(
     metrics = {name: get(name) for name in names}
     fields: dict[str, object] = {
         "run_id": "20260301-123005-abc123",
-        "version": "0.1.0",
         "started_at": STARTED,
         "plan": Plan.model_validate(
             {"metrics": tuple(asked), "gates": tuple(gates), "max_failure_rate": 1.0} | plan
         ),
         "source": Source(name="qr.xlsx", rows=len(found), notes=("2 blank rows were left out",)),
-        "judge": "offline",
         "judge_note": "word overlap; no language model",
         "target": "http://localhost:8000",
         "not_run": {"response_relevancy": "needs a model"},
     }
     return Run(
-        manifest=Manifest.model_validate(fields | dict(manifest or {})),
+        manifest=manifest_of(**fields | dict(manifest or {})),
         metrics={name: metric.described for name, metric in metrics.items()},
         rows=found,
         extras={

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import polars as pl
 import pytest
@@ -54,25 +53,6 @@ def test_a_ranking_is_a_frame() -> None:
         ("q3", "q3", 1.0, 0.75),
     ]
     assert "4 rows of" in run._repr_html_()
-
-
-def test_tags_of_one_type_keep_it_and_others_become_texts(make_run: MakeRun) -> None:
-    cases: list[tuple[list[Any], Any, list[Any]]] = [
-        ([1, 2, None, 4], pl.Int64, [1, 2, None, 4]),
-        ([1, 2.5, None, 4], pl.Float64, [1.0, 2.5, None, 4.0]),
-        ([True, None, False, True], pl.Boolean, [True, None, False, True]),
-        ([1, "x", True, 2.5], pl.String, ["1", "x", "true", "2.5"]),
-        ([1, 2**70, None, 4], pl.String, ["1", str(2**70), None, "4"]),
-        (["\ud800", "a", None, ""], pl.String, ["\N{REPLACEMENT CHARACTER}", "a", None, ""]),
-    ]
-    for given, dtype, expected in cases:
-        run = make_run()
-        rows = [
-            ragstone.Row(row.index, sample(row.index, tags={"t": tag}), scores=row.scores)
-            for row, tag in zip(run.rows, given, strict=True)
-        ]
-        column = make_run(rows).to_polars()["t"]
-        assert (column.dtype, column.to_list()) == (dtype, expected)
 
 
 def test_a_library_that_is_not_installed_is_named(

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.reports.conftest import claim
 from tests.reports.ranked import ranked_run
 
 from ragstone._internal.files import check_writable, write_file
@@ -34,7 +35,7 @@ from ragstone.results import ranking_run as ranked_values
 from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
-from ragstone.types.claim import Evidence, JudgedClaim, Label
+from ragstone.types.claim import Evidence, Label
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
 
@@ -48,28 +49,20 @@ def run(make_run: MakeRun) -> Run:
         Evidence(context=1, quote="75 minutes", verified=True),
         Evidence(context=0, quote="never", verified=False),
     )
-    judged = JudgedClaim(
-        text="It charges in 60 minutes.",
-        span=None,
-        label=Label.CONTRADICTED,
-        reason="75",
-        confidence=0.75,
-        evidence=quotes,
-    )
-    first, *others = make_run().rows
-    tags = {"page": 3, "share": 0.5, "new": True, "mixed": "a", "-2": -2}
-    sample = first.sample.model_copy(update={"tags": tags})
+    judged = claim(Label.CONTRADICTED, "It charges in 60 minutes.", "75")
+    judged = judged.model_copy(update={"confidence": 0.75, "evidence": quotes})
     score = Score.scored(-0.5, claims=(judged,)).model_copy(update={"passed": False})
-    scores = {**first.scores, "faithfulness": score}
-    second = others[0].sample.model_copy(
-        update={"tags": {"page": 4, "share": 1, "new": False, "mixed": 1, "-2": None}}
+    first, second, *others = make_run().rows
+    first = replace(first, scores={**first.scores, "faithfulness": score})
+    tags = (
+        {"page": 3, "share": 0.5, "new": True, "mixed": "a", "-2": -2},
+        {"page": 4, "share": 1, "new": False, "mixed": 1, "-2": None},
     )
-    rows = [
-        replace(first, sample=sample, scores=scores),
-        replace(others[0], sample=second),
-        *others[1:],
+    tagged = [
+        replace(row, sample=row.sample.model_copy(update={"tags": tags[row.index]}))
+        for row in (first, second)
     ]
-    return make_run(rows)
+    return make_run([*tagged, *others])
 
 
 def printed(write: Callable[[], None]) -> str:
@@ -88,41 +81,22 @@ def test_rows_as_csv(run: Run, tmp_path: Path) -> None:
     write_rows(run, path)
     assert path.read_bytes().startswith(b"\xef\xbb\xbfid,query,response,reference,contexts,")
     first, *_, last = csv_lines(path)
-    assert first == {
-        "id": "q1",
-        "query": "How long does battery 1 last?",
-        "response": "It lasts 20 hours. It charges in 60 minutes.",
-        "reference": "20 hours",
-        "contexts": "2",
-        "ranking": "3",
-        "latency_ms": "100.0",
-        "judge_calls": "0",
-        "cost_usd": "0.0",
-        "outcome": "not supported",
-        "found": "found",
-        "tags.page": "3",
-        "tags.share": "0.5",
-        "tags.new": "true",
-        "tags.mixed": "a",
-        "tags.-2": "-2",
-        "tags.difficulty": "",
-        "tags.source_files": "",
-        "scores.hit@5.value": "1.0",
-        "scores.hit@5.state": "scored",
-        "scores.hit@5.passed": "",
-        "scores.hit@5.reason": "",
-        "scores.hit@5.cause": "",
-        "scores.hit@5.fallback": "false",
-        **{key: first[key] for key in first if key.startswith("scores.f1@5.")},
-        "scores.faithfulness.value": "-0.5",
-        "scores.faithfulness.state": "scored",
-        "scores.faithfulness.passed": "false",
-        "scores.faithfulness.reason": "",
-        "scores.faithfulness.cause": "",
-        "scores.faithfulness.fallback": "false",
-    }
-    told = [last[f"scores.faithfulness.{name}"] for name in ("value", "state", "cause", "reason")]
-    assert told == ["", "failed", "timeout", "no answer within 30 s"]
+    assert [*first.items()][:18] == [
+        *(("id", "q1"), ("query", "How long does battery 1 last?")),
+        ("response", "It lasts 20 hours. It charges in 60 minutes."),
+        *(("reference", "20 hours"), ("contexts", "2"), ("ranking", "3"), ("latency_ms", "100.0")),
+        *(("judge_calls", "0"), ("cost_usd", "0.0"), ("outcome", "not supported")),
+        *(("found", "found"), ("tags.page", "3"), ("tags.share", "0.5"), ("tags.new", "true")),
+        *(("tags.mixed", "a"), ("tags.-2", "-2"), ("tags.difficulty", "")),
+        ("tags.source_files", ""),
+    ]
+    parts = ("value", "state", "passed", "reason", "cause", "fallback")
+    names = [f"scores.{name}.{part}" for name in run.metrics for part in parts]
+    assert list(first)[18:] == names
+    assert [first[name] for name in names[:6]] == ["1.0", "scored", "", "", "", "false"]
+    assert [first[name] for name in names[12:]] == ["-0.5", "scored", "false", "", "", "false"]
+    failed = ["", "failed", "", "no answer within 30 s", "timeout", "false"]
+    assert [last[name] for name in names[12:]] == failed
 
 
 def test_rows_as_parquet_have_types(run: Run, tmp_path: Path) -> None:
@@ -174,18 +148,9 @@ def test_any_name_of_a_tag_is_a_column(make_run: MakeRun, tmp_path: Path) -> Non
 
 
 CLAIM = {
-    "id": "q1",
-    "metric": "faithfulness",
-    "against": "contexts",
-    "number": 1,
-    "claim": "It charges in 60 minutes.",
-    "label": "CONTRADICTED",
-    "reason": "75",
-    "confidence": 0.75,
-    "quotes": 2,
-    "quote": "75 minutes",
-    "context": 2,
-    "verified": True,
+    "id": "q1", "metric": "faithfulness", "against": "contexts", "number": 1,
+    "claim": "It charges in 60 minutes.", "label": "CONTRADICTED", "reason": "75",
+    "confidence": 0.75, "quotes": 2, "quote": "75 minutes", "context": 2, "verified": True,
     "judge": None,
 }
 
@@ -220,23 +185,12 @@ def test_a_run_without_rows_and_a_ranking_are_files_without_claims(
     assert len((tmp_path / "claims.csv").read_text().splitlines()) == 1
 
 
-@each_case(
-    ("text", "expected"),
-    [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\n=1"),
-        ("＝1", "'＝1"),
-        ("a=1", "a=1"),
-        ("'=1", "'=1"),
-        ("", ""),
-    ],
-)
-def test_a_text_that_is_a_formula_gets_a_quote(text: str, expected: str) -> None:
-    assert csv_safe(text) == expected
+def test_a_text_that_is_a_formula_gets_a_quote() -> None:
+    for text in ("=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "＝1"):
+        assert csv_safe(text) == f"'{text}"
+    assert csv_safe("\r=1") == "'\n=1"
+    for text in ("a=1", "'=1", ""):
+        assert csv_safe(text) == text
 
 
 def test_parquet_without_polars_says_what_to_install(
@@ -283,19 +237,14 @@ def test_a_failed_value_is_null_and_says_why(tmp_path: Path) -> None:
     write_rows(run, tmp_path / "rows.jsonl")
     first, second, *_ = (tmp_path / "rows.jsonl").read_text().splitlines()
     assert json.loads(first)["scores"]["ndcg@5"]["state"] == "undefined"
+    why = {"state": "failed", "reason": "it raised", "cause": "metric_error"}
     assert json.loads(second)["scores"] == {
         "hit@5": {"value": 0.0, "state": "scored", "reason": None},
-        "ndcg@5": {
-            "value": None,
-            "state": "failed",
-            "reason": "it raised",
-            "cause": "metric_error",
-        },
+        "ndcg@5": {"value": None, **why},
     }
     write_rows(run, tmp_path / "rows.parquet")
     frame = pl.read_parquet(tmp_path / "rows.parquet")
     assert frame["scores.ndcg@5.value"].to_list() == [None, None, *(n / 10 for n in range(2, 10))]
-    assert frame["scores.hit@5.value"].null_count() == 1
 
 
 def test_half_a_character_is_no_hindrance(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Every report shows the texts that a metric read, which may not be those of the response."""
 
-import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.excel import Form, write_workbook
 from ragstone.reports.html.page import sample_document
 from ragstone.reports.junit import write_junit
-from ragstone.reports.tables import write_rows
 from ragstone.results.run import Run
 from ragstone.types.claim import Claim, Grade, Label, Verdict
 from ragstone.types.questions import GradeContexts
@@ -74,18 +71,6 @@ def test_workbooks_pages_and_the_viewer_have_the_graded_texts(tmp_path: Path) ->
     assert [each["text"] for each in sample["ranking_texts"]] == ["Searched one.", "Searched two."]
     bare = sample_document(evaluated("faithfulness").rows[0])
     assert bare["ranking_texts"] == []  # no metric read them
-
-
-def test_rows_have_the_ranking_and_which_texts_were_graded(tmp_path: Path) -> None:
-    run = evaluated("context_precision", contexts=None)
-    write_rows(run, tmp_path / "rows.jsonl")
-    row = json.loads((tmp_path / "rows.jsonl").read_text())
-    assert [each["text"] for each in row["ranking"]] == ["Searched one.", "Searched two."]
-    assert row["scores"]["context_precision"]["detail"]["graded"] == "ranking"
-    write_rows(run, tmp_path / "rows.csv")
-    with (tmp_path / "rows.csv").open(encoding="utf-8-sig", newline="") as stream:
-        (flat,) = csv.DictReader(stream)
-    assert (flat["contexts"], flat["ranking"]) == ("", "2")
 
 
 @pytest.mark.parametrize(

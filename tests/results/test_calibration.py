@@ -89,8 +89,14 @@ def test_agreement_has_a_table_and_shares() -> None:
     table, figures = found.table, found.agreement
     assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
     assert {name: figure and round(figure.mean, 3) for name, figure in figures.items()} == {
-        "sensitivity": 0.96, "specificity": 0.6, "share": 0.857, "kappa": 0.615, "ac1": 0.774,
-        "0.0 to 0.2": 0.143, "0.6 to 0.8": 0.857, "0.8 to 1.0": 0.857,
+        "sensitivity": 0.96,
+        "specificity": 0.6,
+        "share": 0.857,
+        "kappa": 0.615,
+        "ac1": 0.774,
+        "0.0 to 0.2": 0.143,
+        "0.6 to 0.8": 0.857,
+        "0.8 to 1.0": 0.857,
     }
     assert figures["sensitivity"] is not None
     # Jeffreys: the quantiles of a beta with 48.5 and 2.5

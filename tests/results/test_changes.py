@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from tests.cases import each_case
@@ -81,44 +80,25 @@ def test_where_no_metric_of_both_was_judged_no_judge_changed(runs: RUNS) -> None
         assert (comparison.changes, comparison.judge_changed) == ((), False)
 
 
-def test_the_same_judge_for_one_more_kind_of_question_is_no_changed_judge(runs: RUNS) -> None:
+@each_case(
+    ("setup", "plan", "changes"),
+    [
+        ("1", {"embedding_model": "openai:e"}, [(About.SETTINGS, "embedding_model")]),
+        ("2", {}, [(About.JUDGE, "prompts, model and options (hash)")]),
+    ],
+)
+def test_the_same_judge_for_one_more_kind_of_question_is_no_changed_judge(
+    runs: RUNS, setup: str, plan: dict[str, str], changes: list[tuple[About, str]]
+) -> None:
     """Its hash in the identity covers the questions of all metrics."""
-    a, b = (
-        runs.of(
-            {name: [1] for name in setups},
-            run_id=run_id,
-            identity={"judge setup": run_id},
-            judge_setups=setups,
-            plan=plan,
-        )
-        for run_id, setups, plan in (
-            ("a", {"faithfulness": "1"}, {}),
-            ("b", {"faithfulness": "1", "context_recall": "2"}, {"embedding_model": "openai:e"}),
-        )
-    )
+    one = {"identity": {"judge setup": "a"}, "judge_setups": {"faithfulness": "1"}}
+    setups = {"faithfulness": setup, "context_recall": "2"}
+    other = {"identity": {"judge setup": "b"}, "judge_setups": setups, "plan": plan}
+    a = runs.of({"faithfulness": [1]}, **one)
+    b = runs.of({"faithfulness": [1], "context_recall": [1]}, run_id="b", **other)
     comparison = compare(a, b)
-    assert [(change.about, change.name) for change in comparison.changes] == [
-        (About.SETTINGS, "embedding_model")
-    ]
-    assert not comparison.judge_changed
-    old = [replace(run, manifest=run.manifest.model_copy(update={"judge_setups": {}})) for run in (
-        a, b)]  # fmt: skip
-    assert [change.name for change in compare(*old).changes] == ["embedding_model"]
-
-
-def test_another_setup_for_a_metric_of_both_runs_is_a_changed_judge(runs: RUNS) -> None:
-    a, b = (
-        runs.of(
-            {"faithfulness": [1], **more},
-            run_id=run_id,
-            identity={"judge setup": run_id},
-            judge_setups={"faithfulness": run_id, **dict.fromkeys(more, "2")},
-        )
-        for run_id, more in (("a", {}), ("b", {"context_recall": [1]}))
-    )
-    comparison = compare(a, b)
-    assert [change.about for change in comparison.changes] == [About.JUDGE]
-    assert comparison.judge_changed
+    assert [(change.about, change.name) for change in comparison.changes] == changes
+    assert comparison.judge_changed is (setup == "2")
 
 
 def test_another_rule_for_a_metric_is_a_changed_judge(runs: RUNS) -> None:
@@ -142,30 +122,29 @@ def changes(
 
 
 def test_an_example_with_one_of_each(runs: RUNS) -> None:
-    was = [
-        runs.claim("It lasts 20 hours.", YES),
-        runs.claim("It weighs 9 g.", YES, "the sheet says so"),
-        runs.claim("It is blue.", NO),
-        runs.claim("It floats.", YES, "the sheet says so"),
-        runs.claim("It sings.", NO),
-    ]
-    now = [
-        runs.claim("it lasts  20 hours.", YES),
-        runs.claim("It weighs 9 g.", NO, "it is 90 g"),
-        runs.claim("It is blue.", YES),
-        runs.claim("It sings.", UNKNOWN),
-        runs.claim("It flies.", UNKNOWN, "nobody says so"),
-    ]
-    found = changes(runs, was, now)
+    def claims(*given: tuple[str, Label, str | None]) -> list[JudgedClaim]:
+        return [runs.claim(*each) for each in given]
+
+    same, sheet = "It lasts 20 hours.", "the sheet says so"
+    weighs, blue, floats = "It weighs 9 g.", "It is blue.", "It floats."
+    was = claims((same, YES, None), (weighs, YES, sheet), (blue, NO, None), (floats, YES, sheet))
+    now = claims(
+        ("it lasts  20 hours.", YES, None),
+        (weighs, NO, "it is 90 g"),
+        (blue, YES, None),
+        ("It flies.", UNKNOWN, "nobody says so"),
+    )
+    sings = [runs.claim("It sings.", label) for label in (NO, UNKNOWN)]
+    found = changes(runs, [*was, sings[0]], [*now, sings[1]])
     assert found.unchanged == 2
     assert set(found.counts.values()) == {1}
     assert found.appeared_unsupported == 1
     told = {kind: found.first[kind][0] for kind in Kind}
     assert {kind: (each.text, each.a, each.b, each.reason) for kind, each in told.items()} == {
-        Kind.LOST: ("It weighs 9 g.", YES, NO, "it is 90 g"),
-        Kind.GAINED: ("It is blue.", NO, YES, None),
+        Kind.LOST: (weighs, YES, NO, "it is 90 g"),
+        Kind.GAINED: (blue, NO, YES, None),
         Kind.APPEARED: ("It flies.", None, UNKNOWN, "nobody says so"),
-        Kind.VANISHED: ("It floats.", YES, None, "the sheet says so"),
+        Kind.VANISHED: (floats, YES, None, sheet),
     }
     assert told[Kind.LOST].sample_id == "q0"
 

@@ -1,9 +1,11 @@
 import tracemalloc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from tests.cases import each_case
+from tests.results.conftest import Runs
 
 from ragstone.reports.view import grouping_lines
 from ragstone.results.comparison import compare
@@ -11,8 +13,7 @@ from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.row import Row
-from ragstone.types.sample import Context, Sample
-from ragstone.types.score import Score
+from ragstone.types.sample import Context
 
 RUNS = Any
 RNG = np.random.default_rng(12)
@@ -27,24 +28,16 @@ def rows(
     values: Sequence[float] | None = None,
 ) -> list[Row]:
     """Make rows that share nothing except what is given."""
-    given = values or RNG.random(n).tolist()
+    texts = contexts or [["everywhere", f"only in {i}"] for i in range(n)]
+    made = Runs.of(
+        {"hit@1": values or RNG.random(n).tolist()},
+        queries=[f"Why {each}?" for each in queries] if queries else None,
+        tags=tags or [{"n": i} for i in range(n)],
+    )
+    found = [tuple(Context(text=str(text)) for text in each) for each in texts]
     return [
-        Row(
-            i,
-            Sample.model_validate(
-                {
-                    "id": f"s{i}",
-                    "query": f"Why {queries[i]}?" if queries else f"What is {i}?",
-                    "response": f"It is {i}.",
-                    "contexts": [Context(text=str(text)) for text in contexts[i]]
-                    if contexts
-                    else [Context(text="everywhere"), Context(text=f"only in {i}")],
-                    "tags": tags[i] if tags else {"n": i},
-                }
-            ),
-            scores={"hit@1": Score.scored(given[i])},
-        )
-        for i in range(n)
+        replace(row, sample=row.sample.model_copy(update={"contexts": found[row.index]}))
+        for row in made.rows
     ]
 
 
@@ -175,14 +168,6 @@ def test_a_named_tag_wins() -> None:
     assert (by_source.groups, alone.groups) == (4, 60)
     assert list(grouping_lines(by_source)) == ["60 rows grouped into 4 by source"]
     assert list(grouping_lines(alone)) == []
-
-
-def test_a_long_chain_is_one_group() -> None:
-    n = 200_000
-    order = np.random.default_rng(3).permutation(n)
-    links = order // 2, (order + 1) // 2
-    found = Grouping.of(n, {"query": [links[0] + 1], "contexts": [links[1] + 1]}, explicit=True)
-    assert found.groups == 1
 
 
 def test_a_million_rows_are_grouped_in_little_memory() -> None:

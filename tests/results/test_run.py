@@ -1,10 +1,9 @@
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from tests.cases import each_case
-from tests.results.conftest import Runs
+from tests.results.conftest import Runs, manifest_of
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
@@ -12,7 +11,7 @@ from ragstone.metrics import get
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder, TargetHealth
 from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.gate import Gate
 from ragstone.types.reply import Exchange, Failure, Reply, Usage
 from ragstone.types.row import Row, TargetCall
@@ -33,18 +32,10 @@ def row(index: int, hit: Score, *calls: TargetCall) -> Row:
 
 
 def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
-    manifest = Manifest(
-        run_id="r1",
-        version="0.1.0",
-        started_at=datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC),
-        plan=Plan(k=3, gates=gates),
-        source=Source(name="data.xlsx", fingerprint="ab", rows=len(rows)),
-        judge="offline",
-        judge_note="words",
-        target=None,
-        not_run={"context_precision": "needs a model"},
-    )
+    source = Source(name="data.xlsx", fingerprint="ab", rows=len(rows))
     metrics = {name: get(name).info() for name in ("hit@5", "faithfulness")}
+    plan, not_run = Plan(k=3, gates=gates), {"context_precision": "needs a model"}
+    manifest = manifest_of(run_id="r1", plan=plan, source=source, not_run=not_run)
     return Run(manifest, metrics, rows, extras={"hit@5": {"Hits": 1}})
 
 

@@ -5,13 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.results.conftest import manifest_of
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
@@ -20,7 +20,7 @@ from ragstone.results.outcomes import FOUND, Found, Outcome, found_by_ids, is_ri
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import decode_counts, encode_counts
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
@@ -46,17 +46,8 @@ def row(index: int, right: bool | None, found: bool | None, declined: bool = Fal
 
 
 def run_of(rows: Sequence[Row], metrics: Sequence[str] = METRICS) -> Run:
-    manifest = Manifest(
-        run_id="r1",
-        version="0.1.0",
-        started_at=datetime(2026, 3, 1, tzinfo=UTC),
-        plan=Plan(cluster="id"),
-        source=Source(name="data.jsonl", rows=len(rows)),
-        judge="offline",
-        judge_note="words",
-        target=None,
-        not_run={},
-    )
+    source = Source(name="data.jsonl", rows=len(rows))
+    manifest = manifest_of(run_id="r1", plan=Plan(cluster="id"), source=source)
     return Run(manifest, {name: get(name).info() for name in metrics}, rows)
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from tests.cases import add_run
+from tests.results.conftest import manifest_of
 from tests.viewing import serve_in_background
 
 from ragstone.metrics import get
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Manifest, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
@@ -62,17 +63,9 @@ class Served:
 
 
 def manifest(run_id: str, *, minutes: int = 0, judge: str = "offline") -> Manifest:
-    return Manifest(
-        run_id=run_id,
-        version="0.1.0",
-        started_at=START + timedelta(minutes=minutes),
-        plan=Plan(),
-        source=Source(name="data.xlsx", fingerprint="ab", rows=12),
-        judge=judge,
-        judge_note="words",
-        target=None,
-        not_run={},
-    )
+    source = Source(name="data.xlsx", fingerprint="ab", rows=12)
+    at = START + timedelta(minutes=minutes)
+    return manifest_of(run_id=run_id, started_at=at, source=source, judge=judge)
 
 
 def row(place: int, *, supported: bool, text: str = "It lasts 20 hours.") -> Row:

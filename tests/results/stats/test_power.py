@@ -1,9 +1,6 @@
 """Plans: the questions, repeats and labels they name give the power they promise."""
 
-import numpy as np
-import pytest
 
-from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import labels_needed, questions_needed, sign_flip
 
 
@@ -31,24 +28,3 @@ def test_a_good_judge_and_more_questions_save_labels() -> None:
     assert useless > 490 > fair > 420 > 200 > good
     assert labels_needed(500, 4000, 0.6, spread=0.5) < fair
     assert labels_needed(500, 1000, 0.6, spread=0.1) > fair + 30, "scores that hardly vary"
-
-
-@pytest.mark.slow  # a simulation
-def test_planned_labels_show_the_corrected_difference_in_four_of_five_cases() -> None:
-    rng = np.random.default_rng(10)
-    good = np.array([0.6, 0.7245])  # scores of 0 and 1, whose differences have this spread
-    spread = float(np.sqrt((good * (1 - good)).sum()))
-    judged = 2 * questions_needed(spread, 0.1245)
-    n = labels_needed(judged / 2, judged, 0.7, spread=spread, systems=0.0)
-    assert n < 0.4 * judged
-    found = 0
-    for _ in range(200):
-        people = (rng.random((judged, 2)) < good).astype(float)
-        judge = np.where(rng.random((judged, 2)) < 0.86, people, 1 - people)
-        runs = [
-            LabelledScores(f, range(judged), f[:n], y[:n], np.full(n, n / judged), range(n))
-            for f, y in zip(judge.T, people.T, strict=True)
-        ]
-        low, high = corrected_difference(*runs).interval
-        found += low > 0 or high < 0
-    assert 0.7 < found / 200 < 0.9
