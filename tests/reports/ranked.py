@@ -1,6 +1,5 @@
 """A ranking's run of as many queries as a test wants; the values are made, not judged."""
 
-
 import numpy as np
 from tests.results.conftest import manifest_of
 

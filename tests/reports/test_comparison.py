@@ -148,9 +148,7 @@ def test_the_table_states_its_confidence_and_which_metrics_are_one() -> None:
     assert "because several metrics are compared (Holm)" in output
 
 
-def test_a_better_and_a_worse_metric_are_told_by_word_and_colour(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_better_and_worse_are_told_by_word_and_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     a = Runs.of({"hit@5": [1.0] * 9, "f1@5": [0.0] * 9})
     comparison = compare(a, Runs.of({"hit@5": [0.0] * 9, "f1@5": [0.5] * 9}, run_id="b"))
     plain = shown(comparison)

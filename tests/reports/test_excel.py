@@ -132,7 +132,7 @@ def test_a_family_has_the_verdict_first_and_a_sheet_per_metric(
     assert ["Gate", "FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)"] in rows
 
 
-def test_a_question_has_its_outcome_all_scores_and_the_failing_claim(
+def test_a_question_has_its_outcome_scores_and_failing_claim(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
     book = written(with_evidence(make_run()), ["hit@5", "f1@5", "faithfulness"], tmp_path)
@@ -162,9 +162,7 @@ def test_a_question_has_its_outcome_all_scores_and_the_failing_claim(
     assert [rule.formula for rule in rules["C2:C5"]] == [['"not supported"'], ['"declined"']]
 
 
-def test_scores_have_colours_only_if_their_range_is_known(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_scores_have_colours_if_their_range_is_known(make_run: MakeRun, tmp_path: Path) -> None:
     def colours(value: float, **info: object) -> list[str]:
         row = make_run().rows[0]
         run = make_run([replace(row, scores={"hit@5": Score.scored(value)})], names=("hit@5",))
@@ -179,7 +177,7 @@ def test_scores_have_colours_only_if_their_range_is_known(
     assert colours(0.5, high=math.inf) == colours(11.15) == []
 
 
-def test_the_summary_has_the_outcomes_the_means_by_tag_and_one_chart(
+def test_the_summary_has_outcomes_means_by_tag_and_a_chart(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
     rows = [
@@ -243,9 +241,7 @@ def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
     assert [row[7] for row in found] == [0.5, 0, None, None]
 
 
-def test_a_run_without_scores_has_dashes_and_one_without_rows_is_a_workbook(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_a_run_without_scores_has_dashes(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run([make_run().rows[2]])
     found = pairs(written(run, GENERATION, tmp_path, "metric")["Summary"])
     shown = ("Score", "Score (%)", "95% interval, low", "Min Score", "Valid Queries")
@@ -274,7 +270,7 @@ def test_ids_are_written_as_the_loader_reads_them() -> None:
     ("limit", "value", "shown"),
     [("MAX_ROWS", 11, 10), ("MAX_ROWS", 10, 8), ("MAX_CELLS", 160, 8), ("MAX_CHARACTERS", 400, 6)],
 )
-def test_rows_that_do_not_fit_are_counted(
+def test_rows_that_do_not_fit(
     make_run: MakeRun, tmp_path: Path, limit: str, value: int, shown: int
 ) -> None:
     run = make_run([make_run().rows[0]] * 10)
@@ -291,7 +287,7 @@ def test_rows_that_do_not_fit_are_counted(
     assert ("12 more claim rows do not fit" in str(found["Claims"]["A10"].value)) is (value == 10)
 
 
-def test_columns_that_do_not_fit_are_counted(
+def test_columns_that_do_not_fit(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ragstone.reports.excel.MAX_COLUMNS", 20)
@@ -502,9 +498,7 @@ def test_the_default_folder_is_here(
     assert (tmp_path / "results" / path.name).is_file()
 
 
-def test_one_workbook_goes_where_it_is_told_whatever_was_asked(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_one_workbook_goes_where_it_is_told(make_run: MakeRun, tmp_path: Path) -> None:
     path = tmp_path / "sub.dir" / "X.xlsx"
     for asked, ran in (["all"], ["hit@5", "faithfulness"]), (["hit"], ["hit@5"]):
         assert write_workbooks(make_run(names=ran, asked=asked), output=path) == (path,)
@@ -512,9 +506,7 @@ def test_one_workbook_goes_where_it_is_told_whatever_was_asked(
     assert [found.name for found in path.parent.iterdir()] == ["X.xlsx"]
 
 
-def test_a_place_that_cannot_be_is_refused_before_the_run(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_a_place_that_cannot_be_is_refused_at_once(make_run: MakeRun, tmp_path: Path) -> None:
     check_output(tmp_path / "new" / "x.XLSX")
     with pytest.raises(UsageError, match=r"x\.csv does not end in \.xlsx; use a name such as"):
         check_output(tmp_path / "x.csv")

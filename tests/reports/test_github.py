@@ -60,9 +60,7 @@ def test_what_failed_is_an_error_and_what_was_not_judged_is_a_warning(
         assert found.startswith(start)
 
 
-def test_the_report_is_added_to_the_summary_as_far_as_github_takes_it(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_the_report_is_added_to_a_summary_with_room(make_run: MakeRun, tmp_path: Path) -> None:
     path = tmp_path / "summary.md"
     environ = {"GITHUB_STEP_SUMMARY": str(path)}
     run = make_run(gates=[FAILED])
@@ -100,9 +98,7 @@ def test_at_most_ten_of_a_kind_and_the_last_counts_the_rest(make_run: MakeRun) -
         ("a", "\x1b[31m\u2028::x", "::error title=a::�[31m ::x"),
     ],
 )
-def test_an_annotation_is_one_line_that_holds_no_other(
-    title: str, words: str, expected: str
-) -> None:
+def test_an_annotation_is_one_line_and_no_other(title: str, words: str, expected: str) -> None:
     assert annotation("error", title, words) == expected
     assert len(expected.splitlines()) == 1
 

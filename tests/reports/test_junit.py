@@ -114,9 +114,7 @@ def test_what_is_not_known_does_not_pass(
     assert finding[2].startswith(words)
 
 
-def test_without_gates_numbers_pass_unless_a_policy_made_them_up(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_without_gates_numbers_pass_unless_imputed(make_run: MakeRun, tmp_path: Path) -> None:
     found = suites(make_run(), tmp_path)
     assert list(found) == ["run", "hit@5", "f1@5", "faithfulness"]
     assert [suite.failures for suite in found.values()] == [0, 0, 0, 0]

@@ -55,18 +55,14 @@ def test_a_ranking_is_a_frame() -> None:
     assert "4 rows of" in run._repr_html_()
 
 
-def test_a_library_that_is_not_installed_is_named(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, convert in (("pandas", Run.to_pandas), ("polars", Run.to_polars)):
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ragstone.UsageError, match=f"not installed: pip install {name}"):
             convert(make_run())
 
 
-def test_reports_are_checked_before_one_is_written_to_the_named_files(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_reports_are_checked_before_one_is_written(make_run: MakeRun, tmp_path: Path) -> None:
     good = tmp_path / "a.html"
     cases: list[tuple[dict[str, Path], str]] = [
         ({}, "name at least one file: html=, excel=, markdown=, junit="),
@@ -173,7 +169,7 @@ def test_a_comparison_is_displayed_with_its_verdict_and_drops() -> None:
         ragstone.compare(a, a)
 
 
-def test_what_is_displayed_is_short_and_harmless(
+def test_a_display_is_short_and_harmless(
     make_run: MakeRun, hostile_run: Callable[[str], Run]
 ) -> None:
     script = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'</style>" * 200

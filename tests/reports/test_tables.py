@@ -148,9 +148,18 @@ def test_any_name_of_a_tag_is_a_column(make_run: MakeRun, tmp_path: Path) -> Non
 
 
 CLAIM = {
-    "id": "q1", "metric": "faithfulness", "against": "contexts", "number": 1,
-    "claim": "It charges in 60 minutes.", "label": "CONTRADICTED", "reason": "75",
-    "confidence": 0.75, "quotes": 2, "quote": "75 minutes", "context": 2, "verified": True,
+    "id": "q1",
+    "metric": "faithfulness",
+    "against": "contexts",
+    "number": 1,
+    "claim": "It charges in 60 minutes.",
+    "label": "CONTRADICTED",
+    "reason": "75",
+    "confidence": 0.75,
+    "quotes": 2,
+    "quote": "75 minutes",
+    "context": 2,
+    "verified": True,
     "judge": None,
 }
 
@@ -172,9 +181,7 @@ def test_claims_in_every_format(run: Run, tmp_path: Path) -> None:
     }
 
 
-def test_a_run_without_rows_and_a_ranking_are_files_without_claims(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_a_run_without_rows_is_a_file_without_claims(make_run: MakeRun, tmp_path: Path) -> None:
     for ending in ("csv", "parquet", "jsonl"):
         write_claims(make_run([]), tmp_path / f"claims.{ending}")
         write_rows(make_run([]), tmp_path / f"rows.{ending}")
@@ -218,9 +225,7 @@ def test_what_cannot_be_written_is_said(make_run: MakeRun, tmp_path: Path) -> No
 # What the values of a stored run are written as is what they were before.
 
 
-def test_a_stored_runs_values_are_written_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stored_run_is_written_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranked_values, "BLOCK", 4)
     run = ranked_run(10)
     with Store.open(tmp_path / "runs.db") as store:

@@ -148,9 +148,7 @@ def test_flagged_scores_are_counted_only_if_there_are_any(make_run: MakeRun) -> 
     assert "faithfulness 0.5000 (imputed)" in shown(print_rows, run)
 
 
-def test_no_color_is_obeyed_and_a_file_gets_none(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_color_is_obeyed_by_all(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     colour = re.compile(r"\x1b\[(\d+;)*3\d")
@@ -162,9 +160,7 @@ def test_no_color_is_obeyed_and_a_file_gets_none(
 
 
 @each_case(("encoding", "dash"), [("ascii", "-"), ("cp1252", "–")])
-def test_a_terminal_without_unicode_gets_what_it_can_show(
-    make_run: MakeRun, encoding: str, dash: str
-) -> None:
+def test_a_terminal_gets_what_it_can_show(make_run: MakeRun, encoding: str, dash: str) -> None:
     buffer = io.BytesIO()
     stream = io.TextIOWrapper(buffer, encoding=encoding)
     given_ = make_run().rows[2].sample.model_copy(update={"query": "日本語?"})

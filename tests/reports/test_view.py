@@ -168,9 +168,7 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes_and_marks() -> None:
         ({"include_reason": True}, {"include reason": "yes"}),
     ],
 )
-def test_what_was_chosen_is_told_in_words(
-    options: dict[str, Any], expected: dict[str, str]
-) -> None:
+def test_what_was_chosen_is_in_words(options: dict[str, Any], expected: dict[str, str]) -> None:
     chosen = Plan.of(options).model_dump(mode="json", exclude_none=True)
     assert dict(changed_settings(chosen, exclude=("sheet",))) == expected
     of_old = changed_settings({"of_old": [1, 2]})  # an option of another version

@@ -131,9 +131,7 @@ def test_failures_of_several_causes_are_all_named(make_run: MakeRun) -> None:
         (Cause.MALFORMED, "fix what the target returns, then run again"),
     ],
 )
-def test_a_failure_of_the_target_has_its_own_cure(
-    make_run: MakeRun, cause: Cause, cure: str
-) -> None:
+def test_a_failed_target_has_its_own_cure(make_run: MakeRun, cause: Cause, cure: str) -> None:
     words = "POST /chat: the connection was lost during the reply"
     run = of(make_run, [*STEADY, Score.failed(cause, words)], judge="openai:m")
     calls = (TargetCall("chat", 1.0, Failure(cause, words)),)
@@ -168,9 +166,7 @@ def test_a_failed_gate_goes_before_few_samples_and_failures_before_it(tmp_path: 
     assert "timed out" in (next_step(replace(run, rows=rows, known_counts=None)) or "")
 
 
-def test_a_stored_run_may_become_the_baseline_or_does_its_failed_rows_again(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_a_stored_run_may_do_its_failed_rows_again(make_run: MakeRun, tmp_path: Path) -> None:
     run = stored(tmp_path, [ANSWER] * 60)
     assert next_step(run) is None
     assert next_step(run, first=True) == (
@@ -194,9 +190,7 @@ def test_a_stored_run_may_become_the_baseline_or_does_its_failed_rows_again(
         assert f"--retry-failed`; {cure}" in (said or "")
 
 
-def test_rows_whose_calls_had_failed_before_are_not_done_again(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_rows_that_failed_before_are_not_done_again(make_run: MakeRun, tmp_path: Path) -> None:
     """Nobody would be asked; what failed in the run itself is told if it is as much."""
     before = Failure(Cause.UNREACHABLE, "the call failed, says the file: 500")
     late = Score.failed(Cause.TIMEOUT, "late")
@@ -240,9 +234,7 @@ class Counted(list[Row]):
         return super().__getitem__(index)
 
 
-def test_the_metric_to_look_at_is_a_failed_gates_then_a_gates_then_a_judged_one(
-    make_run: MakeRun,
-) -> None:
+def test_the_metric_to_look_at_is_that_of_a_failed_gate(make_run: MakeRun) -> None:
     hit, f1 = (Gate(metric=f"{name}@5", op=">=", threshold=0.5) for name in ("hit", "f1"))
     for gates, names, expected in (
         ([hit, f1], ("hit@5", "f1@5", "faithfulness"), "f1@5"),
@@ -348,9 +340,7 @@ def test_with_gates_or_pass_marks_only_their_metrics_are_held(make_run: MakeRun)
         (0.1 + 0.7, "<=", "mean", None),
     ],
 )
-def test_a_score_is_held_against_the_gates(
-    value: float, op: Op, of: Of, expected: str | None
-) -> None:
+def test_scores_are_held_against_gates(value: float, op: Op, of: Of, expected: str | None) -> None:
     gate = Gate(metric="faithfulness", op=op, threshold=0.8, of=of)
     assert shortfall(Score.scored(value), FAITHFULNESS, [gate]) == expected
 
@@ -397,9 +387,7 @@ def test_of_many_rows_those_are_shown_that_did_worst(make_run: MakeRun) -> None:
 
 
 @each_case(("queries", "told"), [(20, False), (30_000, True)])
-def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(
-    tmp_path: Path, queries: int, told: bool
-) -> None:
+def test_a_page_says_what_it_leaves_out(tmp_path: Path, queries: int, told: bool) -> None:
     write_html(ranked_run(queries), tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert (f"Below are the 1,000 of {queries:,} queries" in page) is told

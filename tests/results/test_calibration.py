@@ -175,9 +175,7 @@ OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
         ({"plan": {"columns": {"response": "a"}}}, {"plan": {"columns": {"response": "b"}}}),
     ],
 )
-def test_labels_of_another_run_correct_nothing(
-    labelled: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_labels_of_others_correct_nothing(labelled: dict[str, Any], other: dict[str, Any]) -> None:
     mine = run(**labelled)
     calibrated = mine.calibrate(labels(70), "mine")
     assert corrected(calibrated, mine).problem is None
@@ -333,7 +331,7 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
         ([0.1, 1.0], labels(1), "does not score the share of supported claims"),
     ],
 )
-def test_what_cannot_be_calibrated(
+def test_what_has_no_calibration(
     made: list[float | None], given: list[HumanLabel], why: str
 ) -> None:
     """The last two have a score without claims, and a score that is not that of its claims."""

@@ -97,9 +97,7 @@ WHOLE = [replace(each, claim=None) for each in labels(PEOPLE_A)]
         (WHOLE, False, "one run has labels of claims, the other of whole responses"),
     ],
 )
-def test_labels_that_do_not_fit_have_no_difference(
-    given_b: list[HumanLabel], partial: bool, problem: str
-) -> None:
+def test_labels_must_fit(given_b: list[HumanLabel], partial: bool, problem: str) -> None:
     runs = run("a", JUDGE_A), run("b", JUDGE_B, partial=partial)
     comparison = compared(labels(PEOPLE_A), given_b, *runs)
     found = found_in(comparison)

@@ -59,9 +59,7 @@ THIRDS = [str(i // 3) for i in range(60)]
         ("sources", {"tags": [{"Source file": f"{x}.pdf", "kind": "x"} for x in THIRDS]}),
     ],
 )
-def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(
-    shared: str, given: dict[str, Any]
-) -> None:
+def test_rows_that_share_something_are_grouped(shared: str, given: dict[str, Any]) -> None:
     found = grouping(rows(60, **given))
     assert (found.rows, found.groups) == (60, 20)
     (line,) = grouping_lines(found)
@@ -141,9 +139,7 @@ def test_the_order_of_the_rows_changes_no_interval() -> None:
         ({"tags": [{"source": "handbook.pdf"}] * 60}, None),  # not worth a line
     ],
 )
-def test_a_few_values_are_not_grouped_and_the_report_says_so(
-    given: dict[str, Any], line: str | None
-) -> None:
+def test_a_few_values_are_not_grouped_as_is_said(given: dict[str, Any], line: str | None) -> None:
     found = grouping(rows(60, **given))
     assert (found.groups, found.labels) == (60, None)
     words = list(grouping_lines(found))

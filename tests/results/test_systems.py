@@ -80,9 +80,7 @@ def test_the_finding_has_the_numbers_of_the_table(a: list[float], b: list[float]
     assert "regression" not in words
 
 
-def test_a_loss_comes_before_a_gain_and_the_metric_of_the_verdict_before_others(
-    runs: type[Runs],
-) -> None:
+def test_a_loss_comes_before_a_gain(runs: type[Runs]) -> None:
     def headline(**values: float) -> str:
         b = runs.of({name: [value] * 20 for name, value in values.items()}, run_id="b")
         a = runs.of({name: [0.5] * 20 for name in values}, run_id="a")

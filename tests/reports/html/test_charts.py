@@ -54,7 +54,7 @@ def test_a_spark_ends_at_the_last_value_and_one_value_has_none() -> None:
         (0.0, (0, 1), 0, 1),
     ],
 )
-def test_a_gauge_begins_at_zero(
+def test_gauges_begin_at_0(
     mean: float, ends: tuple[float, float], start: float, length: float
 ) -> None:
     bar = read(gauge(mean, (ends[0], 1.2), ends))

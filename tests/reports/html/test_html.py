@@ -44,9 +44,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_the_file_holds_every_sample_as_it_is(
-    judged: Run, page_of: PageOf, unpacked: Unpacked
-) -> None:
+def test_the_file_holds_all_samples(judged: Run, page_of: PageOf, unpacked: Unpacked) -> None:
     (row,) = judged.rows
     places = [2 * number for number in range(120)]
     run = replace(judged, rows=[replace(row, index=n) for n in places], known_counts=None)
@@ -81,7 +79,7 @@ def test_texts_from_outside_come_back_as_they_were_and_are_never_markup(
     assert not re.search("[\x00\x1b\u202e]", page), "it becomes a visible mark"
 
 
-def test_the_policy_allows_the_files_own_script_and_style_and_nothing_else(
+def test_the_policy_allows_the_files_own_script_and_style_alone(
     judged: Run, page_of: PageOf
 ) -> None:
     page = page_of(judged)

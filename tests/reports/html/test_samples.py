@@ -55,9 +55,7 @@ def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
     assert (told["reference"], told["accepted_answers"]) == ("20 hours", ["never", "20 hours"])
 
 
-def test_a_failed_question_tells_its_cause_and_what_a_model_wrote_is_told_once(
-    judged: Run,
-) -> None:
+def test_a_failed_question_tells_its_cause(judged: Run) -> None:
     (row,) = judged.rows
     exchange = row.exchanges[0]
     late = Failure(Cause.TIMEOUT, "no answer within 30 s")
@@ -93,7 +91,7 @@ def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
         ("hit@5", [], []),
     ],
 )
-def test_each_claim_is_of_the_text_that_its_check_reads(
+def test_a_claim_is_of_the_text_its_check_reads(
     metric: str, against: list[Texts], of: list[str]
 ) -> None:
     one = claim(Label.SUPPORTED, "It.")

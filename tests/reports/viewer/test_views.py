@@ -35,9 +35,7 @@ def test_the_first_page_lists_the_runs_newest_first(served) -> None:
     assert 'href="/?limit=5"' in few
 
 
-def test_a_run_whose_gates_failed_does_not_look_green_and_only_its_data_set_is_compared(
-    view, tmp_path: Path
-) -> None:
+def test_a_failed_gate_is_not_green_and_its_data_set_is_compared(view, tmp_path: Path) -> None:
     with Store.open(tmp_path / "runs.db") as store:
         for minutes, (name, gate, data) in enumerate(
             [("bad", 0.9, "a.csv"), ("good", 0.4, "a.csv"), ("other", 0.4, "b.csv")]
@@ -71,7 +69,7 @@ def test_a_runs_page_tells_what_it_came_to(served) -> None:
     assert '<span title="1.0000">1.00</span>' in text
 
 
-def test_a_long_run_is_shown_with_its_worst_rows(
+def test_a_long_run_has_its_worst_rows(
     view, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "SHOWN_ROWS", 5)
@@ -195,9 +193,7 @@ async def test_a_run_in_progress_has_a_page_of_what_is_stored(view, tmp_path) ->
             assert "stopped early" not in text
 
 
-def test_a_slow_comparison_holds_up_no_other_page(
-    served, view, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_comparison_holds_up_no_page(served, view, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = Event(), Event()
 
     def slow(*_: object, **__: object) -> object:
@@ -223,9 +219,7 @@ def test_a_slow_comparison_holds_up_no_other_page(
     assert told == [400] * 50
 
 
-def test_a_database_that_fails_is_not_a_missing_page(
-    served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_store_is_not_a_missing_page(served, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise StoreError("runs.db: the disk is full")
 

@@ -19,9 +19,7 @@ def test_the_worked_example() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(0, 20))
-def test_whatever_the_missing_would_have_been_the_mean_lies_between(
-    scores: list[float], missing: int
-) -> None:
+def test_whatever_is_missing_the_mean_lies_between(scores: list[float], missing: int) -> None:
     missing = min(missing, len(scores))
     low, high = bounds(ExactSums.of(scores[missing:]), missing) or (0, 0)
     assert low - 1e-12 <= math.fsum(scores) / len(scores) <= high + 1e-12

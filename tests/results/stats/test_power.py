@@ -1,6 +1,5 @@
 """Plans: the questions, repeats and labels they name give the power they promise."""
 
-
 from ragstone.results.stats.paired_tests import labels_needed, questions_needed, sign_flip
 
 

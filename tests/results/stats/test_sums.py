@@ -32,7 +32,7 @@ def test_the_sums_are_those_of_fractions(values: list[float]) -> None:
 
 
 @given(st.lists(st.lists(score, max_size=9), max_size=9), st.randoms(use_true_random=False))
-def test_any_split_and_any_order_of_adding_is_the_same(
+def test_any_split_and_order_are_the_same(
     parts: list[list[float]], shuffled: random.Random
 ) -> None:
     whole = ExactSums.of([value for part in parts for value in part])
