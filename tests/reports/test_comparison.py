@@ -241,15 +241,8 @@ def test_the_report_is_the_finding_and_folded_tables() -> None:
 
 
 HOSTILE = (
-    "a | b",
-    "<script>alert(1)</script>",
-    "![x](http://x/y.png)",
-    "[x](javascript:alert)",
-    "**bold** _it_ ~~no~~ `code`",
-    "a\\|b",
-    "&lt;b&gt;",
-    "\x1b[2J",
-    "x\n# title",
+    *("a | b", "<script>alert(1)</script>", "![x](http://x/y.png)", "[x](javascript:alert)"),
+    *("**bold** _it_ ~~no~~ `code`", "a\\|b", "&lt;b&gt;", "\x1b[2J", "x\n# title"),
 )
 
 

@@ -21,26 +21,12 @@ from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    "]]>",
-    "<!-- -->&lt;!DOCTYPE x [<!ENTITY a 'b'>]>",
-    "\x1b[31mred\x1b]8;;http://x\x07",
-    "\u202egnp.exe\u2066",
-    "\x00a\x00",
-    "\ud800 half \udfff",
-    "\ufffe\uffff\x85\x0b\x0c\x1c",
-    "=cmd|' /C calc'!A0",
-    "+1+1",
-    "@SUM(1)",
-    "\t=1",
-    "\r\n::error::from outside",
-    "%0A::set-env name=a::b",
-    "##[error]x",
-    "| a | b |\n| --- | --- |",
-    "</details><img src=x onerror=alert(1)>",
-    "@octocat fixes #1, see https://github.com/o/r/issues/1",
-    "_x000D_",
-    "😀" * 10,
+    *("<script>alert(1)</script>", "]]>", "<!-- -->&lt;!DOCTYPE x [<!ENTITY a 'b'>]>"),
+    *("\x1b[31mred\x1b]8;;http://x\x07", "\u202egnp.exe\u2066", "\x00a\x00", "\ud800 half \udfff"),
+    *("\ufffe\uffff\x85\x0b\x0c\x1c", "=cmd|' /C calc'!A0", "+1+1", "@SUM(1)", "\t=1"),
+    *("\r\n::error::from outside", "%0A::set-env name=a::b", "##[error]x"),
+    *("| a | b |\n| --- | --- |", "</details><img src=x onerror=alert(1)>"),
+    *("@octocat fixes #1, see https://github.com/o/r/issues/1", "_x000D_", "😀" * 10),
 ]
 LONG = "a <b>\x00 | " * 20_000
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -72,16 +72,12 @@ def test_the_index_is_that_of_the_frame(index: Any) -> None:
 
 def test_a_part_of_the_rows_has_its_part_of_the_index() -> None:
     frame = frame_of(list("uvwxyz")).iloc[[5, 3, 0, 4, 1, 2]]
+    right = dict(zip("uvwxyz", TRUTH, strict=True))
     for options in ({"limit": 2}, {"sample": 3}):
         scores = evaluate(frame, **options).to_pandas()
         assert len(scores) == next(iter(options.values()))
-        right = dict(zip("uvwxyz", TRUTH, strict=True))
         assert values(scores["exact_match"]) == [right[label] for label in scores.index]
         assert list(scores["query"]) == list(frame.loc[scores.index]["question"])
-
-
-def test_blank_rows_are_left_out_of_the_index() -> None:
-    frame = frame_of(list("uvwxyz"))
     frame.loc["blank"] = None
     frame = frame.loc[["z", "blank", "u", "v"]]
     run = evaluate(frame)
@@ -206,13 +202,6 @@ def test_turns_of_a_conversation_have_the_label_of_their_row() -> None:
     assert list(run.to_pandas().index) == ["first", "first"]
     with pytest.raises(ragstone.UsageError, match="1 row of the run's 2 samples"):
         run.join(frame)
-
-
-def test_only_ids_and_queries_must_fit_if_a_target_answered() -> None:
-    frame = frame_of(list("uvwxyz"))
-    run = evaluate(frame, target=lambda _query: {"response": "right"})
-    assert values(run.join(frame)["exact_match"]) == [1.0] * 5 + [None]
-    assert set(run.to_pandas()["response"]) == {"right"}
 
 
 def test_ids_match_before_the_index() -> None:

@@ -71,26 +71,16 @@ def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
 
 def test_the_summary_for_machines_has_the_stable_shape() -> None:
     gates = (Gate(metric="hit@5", op=">=", threshold=0.5),)
-    said = run_of(HIT, MISS, gates=gates).to_dict()
+    said: Any = run_of(HIT, MISS, gates=gates).to_dict()
     assert json.loads(json.dumps(said, allow_nan=False)) == said | {"gates": said["gates"]}
     assert {"run_id", "version", "dataset", "target", "judge", "policy", "metrics", "not_run"} | {
         "gates", "usage"
     } <= said.keys()  # fmt: skip
-    metrics = said["metrics"]
-    assert isinstance(metrics, dict)
     assert {
         "mean", "interval", "n", "scored", "undefined", "failed", "flagged", "causes", "pass_rate"
-    } <= metrics["hit@5"].keys()  # fmt: skip
-    assert said["gates"] == [
-        {
-            "metric": "hit@5",
-            "op": ">=",
-            "threshold": 0.5,
-            "of": "mean",
-            "value": 0.5,
-            "passed": True,
-        }
-    ]
+    } <= said["metrics"]["hit@5"].keys()  # fmt: skip
+    gate = {"metric": "hit@5", "op": ">=", "threshold": 0.5, "of": "mean"}
+    assert said["gates"] == [gate | {"value": 0.5, "passed": True}]
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
         "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,

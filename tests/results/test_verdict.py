@@ -98,20 +98,6 @@ def test_the_sentence_has_the_numbers_of_the_table(a: int, b: int, c: int, right
         assert f"({a} invented, {b} declined)" in found.sentence
 
 
-@each_case(
-    ("cells", "advice"),
-    [
-        ((12, 0, 3, 60), "Fix retrieval first."),
-        ((3, 0, 14, 60), "Fix the answers first, not retrieval."),
-        ((10, 0, 10, 60), "Which of the two is the larger cause is not clear from 20 answers."),
-        ((2, 0, 0, 3), "Which of the two is the larger cause is not clear from 2 answers."),
-        ((0, 0, 0, 30), ""),
-    ],
-)
-def test_a_cause_is_named_only_if_an_interval_separates_it(cells: Any, advice: str) -> None:
-    assert of_cells(*cells).verdict.advice == advice
-
-
 def test_one_cause_is_rarely_named_if_both_are_equal() -> None:
     named = [
         missed

@@ -16,15 +16,8 @@ from ragstone.results.run import Run
 Unpacked = Callable[[str], tuple[list[dict], list[dict]]]
 PageOf = Callable[[Run], str]
 HOSTILE = [
-    "<script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
-    "<!--<script>",
-    "]]>",
-    "\u202egnp.exe",
-    "a\x00b",
-    "half \ud83d a character",
-    "\x1b[31mred",
-    "\"'><img src=x onerror=alert(1)>",
+    *("</script><script>alert(1)</script>", "<!--<script>", "]]>", "\u202egnp.exe", "a\x00b"),
+    *("half \ud83d a character", "\x1b[31mred", "\"'><img src=x onerror=alert(1)>"),
     "{{ 7 * 7 }}{% raw %}",
 ]
 

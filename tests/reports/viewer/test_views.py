@@ -86,22 +86,21 @@ def test_a_long_run_has_its_worst_rows(
 def test_two_runs_are_compared_what_changed_first(served) -> None:
     text = served.get("/compare?a=run-a&b=run-b").text
     assert text.index("What changed from A") < text.index("Differences")
-    assert "The judge or its settings changed" in text
-    assert "6 now supported" in text
-    assert '<span title="0.5000">+0.50</span>' in text
-    assert "Better: faithfulness 0.500 → 1.000" in text
     assert "no regression" not in text
-    assert "B - A +0.5000, interval " in text
-    assert 'href="/runs/run-b?row=0#sample=0"' in text
+    for words in (
+        *("The judge or its settings changed", "6 now supported", "B - A +0.5000, interval "),
+        *('<span title="0.5000">+0.50</span>', "Better: faithfulness 0.500 → 1.000"),
+        'href="/runs/run-b?row=0#sample=0"',
+    ):
+        assert words in text
 
 
 def test_runs_are_compared_if_a_metric_has_no_scores_in_one(view, tmp_path: Path) -> None:
-    runs = {"a": [row(i, supported=i > 5) for i in range(12)]}
+    rows = [row(i, supported=i > 5) for i in range(12)]
     none = {"hit@5": Score.failed("timeout", "too slow")}
-    runs["b"] = [replace(each, scores={**each.scores, **none}) for each in runs["a"]]
     with Store.open(tmp_path / "runs.db") as store:
-        for name, rows in runs.items():
-            keep(store, manifest(name), rows)
+        keep(store, manifest("a"), rows)
+        keep(store, manifest("b"), [replace(r, scores={**r.scores, **none}) for r in rows])
     with view(tmp_path / "runs.db") as served:
         for path in ("/compare?a=a&b=b", "/compare?a=b&b=a", "/runs/b"):
             answer = served.get(path)

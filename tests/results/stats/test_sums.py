@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import LARGE, Clusters, Distinct, bca, mean_interval
 from ragstone.results.stats.sums import UNIT, ExactSums
 
@@ -62,28 +61,6 @@ def test_the_interval_of_many_values_needs_only_their_sums() -> None:
             assert mean_interval(sum(order, start=ExactSums())) == found
     with pytest.raises(ValueError, match="needs more than their sums"):
         mean_interval(ExactSums.of(values[:LARGE]))
-
-
-@pytest.mark.parametrize("last", [[0.25], [0.25, 0.5], [0.5, 0.5], [0.0, 0.25], [1.0], []])
-@pytest.mark.parametrize("low", [0.0, -1.0])
-def test_values_off_an_end_are_restored_from_the_sums(
-    last: list[float], low: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = [1.0] * (LARGE + 3) + last
-    for many in (values, [low + 1 - value for value in values]):
-        from_sums = mean_interval(ExactSums.of(many), low=low)
-        with monkeypatch.context() as patched:
-            patched.setattr(intervals, "LARGE", len(many))
-            patched.setattr(intervals, "bca", _analytic)
-            assert from_sums == pytest.approx(mean_interval(many, low=low), abs=1e-12)
-
-
-def _analytic(groups: Clusters, level: float) -> tuple[float, float]:
-    intervals.LARGE -= 10
-    try:
-        return bca(groups, level)
-    finally:
-        intervals.LARGE += 10
 
 
 def test_clusters_are_counted_by_their_means() -> None:
