@@ -43,37 +43,28 @@ from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50
-ANSWER = {
-    "query": "How heavy is it?",
-    "response": "The phone weighs 180 grams.",
-    "contexts": ["The phone weighs 180 grams."],
-}
+WEIGHS = "The phone weighs 180 grams."
+ANSWER = {"query": "How heavy is it?", "response": WEIGHS, "contexts": [WEIGHS]}
 
 
-def of(make_run: MakeRun, scores: Sequence[Score], **asked: object) -> Run:
-    row = make_run().rows[0]
-    rows = [
-        replace(row, index=place, scores={"faithfulness": score})
-        for place, score in enumerate(scores)
-    ]
-    return make_run(rows, names=("faithfulness",), **asked)
+def of(scores: Sequence[Score], **asked: object) -> Run:
+    plan = {"max_failure_rate": 1.0} | asked
+    return Runs.of({"faithfulness": scores}, plan=plan, target="http://localhost")
 
 
-def stored(tmp_path: Path, answers: Sequence[dict[str, object]], **options: object) -> Run:
-    path = tmp_path / "answers.jsonl"
+def stored(tmp_path: Path, answers: Sequence[dict[str, object]], **options: Any) -> Run:
+    path, store = tmp_path / "answers.jsonl", tmp_path / "runs.db"
     path.write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
-    return evaluate(
-        path, metrics=["faithfulness"], judge="offline", store=tmp_path / "runs.db", **options
-    )  # type: ignore[arg-type]
+    return evaluate(path, metrics=["faithfulness"], judge="offline", store=store, **options)
 
 
 def test_nothing_is_said_where_nothing_is_to_be_done(make_run: MakeRun) -> None:
-    assert next_step(of(make_run, STEADY)) is None
-    assert next_step(of(make_run, STEADY), first=True) is None  # it is in no store
+    assert next_step(of(STEADY)) is None
+    assert next_step(of(STEADY), first=True) is None  # it is in no store
     assert next_step(make_run(names=())) is None
     assert next_step(make_run([])) is None
-    assert next_step(of(make_run, [*STEADY, Score.failed(Cause.BUDGET, "spent")])) is None
-    run = of(make_run, [Score.failed(Cause.TIMEOUT, "late")] * 3)
+    assert next_step(of([*STEADY, Score.failed(Cause.BUDGET, "spent")])) is None
+    run = of([Score.failed(Cause.TIMEOUT, "late")] * 3)
     assert next_step(run)
     assert next_step(replace(run, partial=True)) is None  # the command says how it goes on
     assert next_step(replace(run, stopped="max_calls")) is None
@@ -107,18 +98,18 @@ LLM = {"judge": "openai:m"}
     ],
 )
 def test_each_cause_of_failures_has_its_cure(
-    make_run: MakeRun, cause: Cause, words: str, asked: dict[str, str], cure: str
+    cause: Cause, words: str, asked: dict[str, str], cure: str
 ) -> None:
-    said = next_step(of(make_run, [*STEADY, *[Score.failed(cause, words)] * 4], **asked)) or ""
+    said = next_step(of([*STEADY, *[Score.failed(cause, words)] * 4], **asked)) or ""
     assert said.startswith(f"4 scores failed ({CAUSES[cause]}): ")
     assert cure in said
     assert "--verify" not in said or "verify" not in asked
 
 
-def test_failures_of_several_causes_are_all_named(make_run: MakeRun) -> None:
+def test_failures_of_several_causes_are_all_named() -> None:
     late, spent = Score.failed(Cause.TIMEOUT, "late"), Score.failed(Cause.BUDGET, "spent")
     refused = Score.failed(Cause.REFUSAL, "no")
-    words = next_step(of(make_run, [*STEADY, spent, spent, late, refused, late])) or ""
+    words = next_step(of([*STEADY, spent, spent, late, refused, late])) or ""
     assert words.startswith("2 scores failed (timed out): run again")
     assert words.endswith(". Others failed for other reasons: 2 over budget, 1 refused")
 
@@ -131,24 +122,24 @@ def test_failures_of_several_causes_are_all_named(make_run: MakeRun) -> None:
         (Cause.MALFORMED, "fix what the target returns, then run again"),
     ],
 )
-def test_a_failed_target_has_its_own_cure(make_run: MakeRun, cause: Cause, cure: str) -> None:
+def test_a_failed_target_has_its_own_cure(cause: Cause, cure: str) -> None:
     words = "POST /chat: the connection was lost during the reply"
-    run = of(make_run, [*STEADY, Score.failed(cause, words)], judge="openai:m")
+    run = of([*STEADY, Score.failed(cause, words)], judge="openai:m")
     calls = (TargetCall("chat", 1.0, Failure(cause, words)),)
     rows = [replace(row, calls=calls) for row in run.rows]
     assert cure in (next_step(replace(run, rows=rows)) or "")
 
 
-def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
+def test_few_samples_are_told_how_many_it_would_take() -> None:
     scores = [Score.scored(place % 2) for place in range(40)]
-    assert next_step(of(make_run, scores)) == (
+    assert next_step(of(scores)) == (
         "faithfulness is only accurate to ±0.15 (40 rows); about 380 rows would give ±0.05"
     )
-    two = next_step(of(make_run, [Score.scored(0.0), Score.scored(1.0)]))
+    two = next_step(of([Score.scored(0.0), Score.scored(1.0)]))
     assert two == "faithfulness is only accurate to ±0.49 (2 rows); about 390 rows would give ±0.05"
     narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(12)]
-    assert next_step(of(make_run, narrower)) is None
-    run = of(make_run, [Score.scored(1 + place % 2 * 4) for place in range(40)])
+    assert next_step(of(narrower)) is None
+    run = of([Score.scored(1 + place % 2 * 4) for place in range(40)])
     grade = run.metrics["faithfulness"].model_copy(update={"low": 1.0, "high": 5.0})
     words = next_step(replace(run, metrics={"faithfulness": grade}))
     assert (words or "").endswith("would give ±0.2")
@@ -166,13 +157,13 @@ def test_a_failed_gate_goes_before_few_samples_and_failures_before_it(tmp_path: 
     assert "timed out" in (next_step(replace(run, rows=rows, known_counts=None)) or "")
 
 
-def test_a_stored_run_may_do_its_failed_rows_again(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_stored_run_may_do_its_failed_rows_again(tmp_path: Path) -> None:
     run = stored(tmp_path, [ANSWER] * 60)
     assert next_step(run) is None
     assert next_step(run, first=True) == (
         "`ragstone runs tag last baseline`; after a change, `ragstone compare baseline`"
     )
-    failed = of(make_run, [*STEADY, Score.failed(Cause.UNREACHABLE, "gone")])
+    failed = of([*STEADY, Score.failed(Cause.UNREACHABLE, "gone")])
     said = next_step(replace(run, known_counts=failed.counts))
     assert said == (
         "1 score failed (unreachable): check that the service is running, then "
@@ -185,7 +176,7 @@ def test_a_stored_run_may_do_its_failed_rows_again(make_run: MakeRun, tmp_path: 
         (Cause.TIMEOUT, "if it times out again, start a new run with --timeout 120"),
         (Cause.RATE_LIMITED, "if it is limited again, start a new run with --set rpm=N, or a"),
     ):
-        failed = of(make_run, [*STEADY, Score.failed(cause, "late")])
+        failed = of([*STEADY, Score.failed(cause, "late")])
         said = next_step(replace(run, known_counts=failed.counts))
         assert f"--retry-failed`; {cure}" in (said or "")
 
@@ -201,12 +192,12 @@ def test_rows_that_failed_before_are_not_done_again(make_run: MakeRun, tmp_path:
         (1, "2 scores failed because answers.jsonl records failed calls: collect"),
         (3, "3 scores failed (timed out): `ragstone resume"),
     ):
-        rows = list(of(make_run, [*STEADY, broken, broken, *[late] * later]).rows)
+        rows = list(of([*STEADY, broken, broken, *[late] * later]).rows)
         rows = [replace(row, calls=(), failures={"response": before}) for row in rows]
         failed = make_run(rows, names=("faithfulness",))
         assert (next_step(replace(kept, known_counts=failed.counts)) or "").startswith(said)
     now = replace(before, message="500")
-    [row, *_] = of(make_run, [Score.failed(now.cause, now.message)]).rows
+    [row, *_] = of([Score.failed(now.cause, now.message)]).rows
     asked = replace(row, calls=(TargetCall("chat", 1.0, now),), failures={"response": now})
     run = make_run([asked], names=("faithfulness",))
     assert (next_step(run) or "").startswith("1 score failed (unreachable): check that the service")
@@ -246,16 +237,6 @@ def test_the_metric_to_look_at_is_that_of_a_failed_gate(make_run: MakeRun) -> No
         assert focus_metric(make_run(names=names, gates=gates)) == expected
 
 
-def test_the_lowest_come_first_then_the_first_that_failed(make_run: MakeRun) -> None:
-    found = worst_samples(make_run(), "faithfulness")
-    assert [(each.id, each.value) for each in found] == [("q2", 0.0), ("q1", 0.5), ("q4", None)]
-    assert found[0].query == "How long does battery 2 last?"
-    assert found[0].why == (
-        "contradicted: It charges in 60 minutes. (The context says 75 minutes.)"
-    )
-    assert found[2].why == "failed, timed out: no answer within 30 s"
-
-
 def test_what_could_not_be_better_is_no_worst() -> None:
     def worst(*values: float, **info: object) -> list[str]:
         run = Runs.of({"faithfulness": values})
@@ -269,17 +250,12 @@ def test_what_could_not_be_better_is_no_worst() -> None:
 
 
 def test_a_claim_that_was_checked_against_the_reference_is_reported_as_such() -> None:
-    row = {"query": "How long?", "response": "The Tarn lasts 30 hours. It can fly."}
-    sample = {
-        **row,
-        "contexts": ["The Tarn lasts 30 hours."],
-        "reference": "The Tarn lasts 20 hours.",
-    }
-    run = evaluate([sample], metrics="claim_precision")
+    given, said = "The Tarn lasts 30 hours.", "The Tarn lasts 20 hours."
+    texts = {"response": f"{given} It can fly.", "contexts": [given], "reference": said}
+    run = evaluate([{"query": "How long?", **texts}], metrics="claim_precision")
     score = run.rows[0].scores["claim_precision"]
     assert failing_claim(score).startswith("not stated, checked against the reference: The Tarn")
-    reasons = [claim.reason for claim in score.claims]
-    assert reasons == [
+    assert [claim.reason for claim in score.claims] == [
         "possible conflict: the claim says 30 hours, but the text says 20 hours",
         "no sentence covers: fly",
     ]
@@ -356,22 +332,20 @@ def test_its_own_pass_mark_goes_before_the_gates() -> None:
 
 
 def test_a_score_that_was_not_measured_does_not_read_as_measured() -> None:
-    metric = Faithfulness(policy="promptfoo-plan", threshold=0.0)
-    score = metric.score_outcome(
-        get_policy("promptfoo-plan").no_claims, "the response makes no claims"
-    )
+    metric, why = Faithfulness(policy="promptfoo-plan", threshold=0.0), "it makes no claims"
+    score = metric.score_outcome(get_policy("promptfoo-plan").no_claims, why)
     assert shortfall(score, FAITHFULNESS, []) == (
-        "Faithfulness 0.00 is >= 0, but does not pass: no statements (the response makes no claims)"
+        f"Faithfulness 0.00 is >= 0, but does not pass: no statements ({why})"
     )
 
 
 LIST = re.compile(r'<script type="application/gzip" id="rows"[^>]*>(.*?)</script>', re.DOTALL)
 
 
-def test_of_many_rows_those_are_shown_that_did_worst(make_run: MakeRun) -> None:
+def test_of_many_rows_those_are_shown_that_did_worst() -> None:
     scores = [Score.scored(n % 10 / 10) for n in range(40)]
     scores[7], scores[9] = Score.failed(Cause.TIMEOUT, "late"), Score.undefined("no claims")
-    run = of(make_run, scores[::-1])
+    run = of(scores[::-1])
     some, said = excerpt(replace(run, rows=sorted(run.rows, key=lambda row: row.index)), 4)
     assert [row.index for row in some.rows] == [9, 19, 29, 32]
     assert said == (

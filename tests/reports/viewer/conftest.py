@@ -1,7 +1,6 @@
 """The viewer, served from a store of a few runs on a free port of loopback."""
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,10 +36,6 @@ class Answer:
     headers: Mapping[str, str]
     text: str
 
-    @property
-    def data(self) -> dict[str, object]:
-        return json.loads(self.text)
-
 
 @dataclass(frozen=True)
 class Served:
@@ -73,20 +68,14 @@ def row(place: int, *, supported: bool, text: str = "It lasts 20 hours.") -> Row
     evidence = Evidence(context=0, start=0, end=8, quote=text[:8], verified=True)
     verdict = Verdict(label=label, reason="The context says so.", evidence=(evidence,))
     claim = JudgedClaim.of(Claim(text=text, span=(0, len(text))), verdict)
-    return Row(
-        place,
-        Sample(
-            id=f"q{place}",
-            query=f"How long, number {place}?",
-            response=text,
-            contexts=(Context(text=text, id="5"),),
-            tags={"kind": "odd" if place % 2 else "even"},
-        ),
-        scores={
-            "faithfulness": Score.scored(float(supported), claims=[claim]),
-            "hit@5": Score.scored(1.0) if place % 3 else Score.undefined("nothing is relevant"),
-        },
-    )
+    tags = {"kind": "odd" if place % 2 else "even"}
+    contexts, query = (Context(text=text, id="5"),), f"How long, number {place}?"
+    sample = Sample(id=f"q{place}", query=query, response=text, contexts=contexts, tags=tags)
+    scores = {
+        "faithfulness": Score.scored(float(supported), claims=[claim]),
+        "hit@5": Score.scored(1.0) if place % 3 else Score.undefined("nothing is relevant"),
+    }
+    return Row(place, sample, scores=scores)
 
 
 def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -> None:
@@ -117,11 +106,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("store") / "runs.db"
     with Store.open(place) as store:
         keep(store, manifest("run-a"), [row(i, supported=i > 5) for i in range(12)])
-        keep(
-            store,
-            manifest("run-b", minutes=1, judge="other"),
-            [row(i, supported=True) for i in range(12)],
-        )
+        right = [row(i, supported=True) for i in range(12)]
+        keep(store, manifest("run-b", minutes=1, judge="other"), right)
         stopped = [row(i, supported=True, text=HOSTILE) for i in range(5)]
         keep(store, manifest("run-c", minutes=2), stopped, ended=False)
     with serving(place) as found:
