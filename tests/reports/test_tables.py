@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 from tests.reports.conftest import claim
 from tests.reports.ranked import ranked_run
+from tests.results.conftest import Runs
 
 from ragstone._internal.files import check_writable, write_file
 from ragstone._internal.text import MARK
@@ -45,24 +46,21 @@ MakeRun = Callable[..., Run]
 @pytest.fixture
 def run(make_run: MakeRun) -> Run:
     """A run whose first sample has a claim with evidence, and tags of several types."""
-    quotes = (
-        Evidence(context=1, quote="75 minutes", verified=True),
-        Evidence(context=0, quote="never", verified=False),
-    )
-    judged = claim(Label.CONTRADICTED, "It charges in 60 minutes.", "75")
-    judged = judged.model_copy(update={"confidence": 0.75, "evidence": quotes})
-    score = Score.scored(-0.5, claims=(judged,)).model_copy(update={"passed": False})
-    first, second, *others = make_run().rows
-    first = replace(first, scores={**first.scores, "faithfulness": score})
-    tags = (
-        {"page": 3, "share": 0.5, "new": True, "mixed": "a", "-2": -2},
-        {"page": 4, "share": 1, "new": False, "mixed": 1, "-2": None},
-    )
-    tagged = [
-        replace(row, sample=row.sample.model_copy(update={"tags": tags[row.index]}))
-        for row in (first, second)
+    quotes = [
+        Evidence(context=place, quote=text, verified=bool(place))
+        for place, text in ((1, "75 minutes"), (0, "never"))
     ]
-    return make_run([*tagged, *others])
+    judged = claim(Label.CONTRADICTED, "It charges in 60 minutes.", "75")
+    judged = judged.model_copy(update={"confidence": 0.75, "evidence": tuple(quotes)})
+    score = Score.scored(-0.5, claims=(judged,)).model_copy(update={"passed": False})
+    rows = make_run().rows
+    rows[0] = replace(rows[0], scores={**rows[0].scores, "faithfulness": score})
+    tags = {"page": (3, 4), "share": (0.5, 1), "new": (True, False), "mixed": ("a", 1)}
+    for place in (0, 1):
+        given = {name: values[place] for name, values in tags.items()} | {"-2": (-2, None)[place]}
+        sample = rows[place].sample.model_copy(update={"tags": given})
+        rows[place] = replace(rows[place], sample=sample)
+    return make_run(rows)
 
 
 def printed(write: Callable[[], None]) -> str:
@@ -120,18 +118,11 @@ def test_rows_as_parquet_have_types(run: Run, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
 
-def test_parquet_is_written_in_batches(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_is_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.reports.tables.BATCH", 3)
-    row = make_run().rows[0]
-    many = [
-        replace(row, index=number, sample=row.sample.model_copy(update={"id": f"{number}"}))
-        for number in range(7)
-    ]
-    write_rows(make_run(many), tmp_path / "rows.parquet")
+    write_rows(Runs.of({"f1@5": [1] * 7}), tmp_path / "rows.parquet")
     ids = pl.read_parquet(tmp_path / "rows.parquet")["id"].to_list()
-    assert ids == [f"{number}" for number in range(7)]
+    assert ids == [f"q{number}" for number in range(7)]
 
 
 def test_any_name_of_a_tag_is_a_column(make_run: MakeRun, tmp_path: Path) -> None:
@@ -300,10 +291,9 @@ def test_the_summary_is_one_object(make_run: MakeRun) -> None:
 
 
 def test_numbers_that_json_lacks_are_null(make_run: MakeRun) -> None:
-    given_ = Sample(
-        id="a", query="q", contexts=(Context(score=float("nan")),), tags={"n": float("inf")}
-    )
-    run = make_run([replace(make_run().rows[0], sample=given_)])
+    contexts, tags = (Context(score=float("nan")),), {"n": float("inf")}
+    sample = Sample(id="a", query="q", contexts=contexts, tags=tags)
+    run = make_run([replace(make_run().rows[0], sample=sample)])
     row = strict(printed(lambda: write_rows(run, STDOUT)))
     assert row["contexts"] == [{"text": "", "id": None, "score": None}]
     assert row["tags"] == {"n": None}
@@ -373,22 +363,20 @@ def test_keep_finds_a_name_that_is_free(kind: type[Path]) -> None:
 
 def test_a_refusal_names_the_file_and_the_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    within, long = tmp_path / "file" / "x.txt", tmp_path / f"{'x' * 300}" / "x.txt"
     with pytest.raises(UsageError, match=r"x\.txt cannot be written: .+; choose another path"):
-        write_file(tmp_path / "file" / "x.txt", write)
+        write_file(within, write)
     with pytest.raises(UsageError, match="name too long"):
         write_file(tmp_path / f"{'x' * 300}.txt", write)
-
-
-def test_a_file_can_be_refused_before_the_work(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    check_writable(tmp_path / "none" / "yet" / "x.txt")
+    check_writable(tmp_path / "none" / "yet" / "x.txt")  # before the work
     assert names(tmp_path) == ["file"]
-    with pytest.raises(UsageError, match="is a folder; name a file in it"):
-        check_writable(tmp_path)
-    with pytest.raises(UsageError, match="is not a folder; choose another path"):
-        check_writable(tmp_path / "file" / "x.txt")
-    with pytest.raises(UsageError, match="cannot be written"):
-        check_writable(tmp_path / f"{'x' * 300}" / "x.txt")
+    for path, why in (
+        (tmp_path, "is a folder; name a file in it"),
+        (within, "is not a folder; choose another path"),
+        (long, "cannot be written"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            check_writable(path)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")

@@ -49,7 +49,8 @@ ANSWER = {"query": "How heavy is it?", "response": WEIGHS, "contexts": [WEIGHS]}
 
 def of(scores: Sequence[Score], **asked: object) -> Run:
     plan = {"max_failure_rate": 1.0} | asked
-    return Runs.of({"faithfulness": scores}, plan=plan, target="http://localhost")
+    run = Runs.of({"faithfulness": scores}, plan=plan, target="http://localhost")
+    return replace(run, rows=[replace(row, calls=(TargetCall("chat", 1.0),)) for row in run.rows])
 
 
 def stored(tmp_path: Path, answers: Sequence[dict[str, object]], **options: Any) -> Run:

@@ -24,6 +24,7 @@ from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Correction, Score
 
 AT = datetime(2026, 2, 20, tzinfo=UTC)
 NAME = "faithfulness"
+NOT_THE_SHARE = "does not score the share of supported claims"
 
 
 @pytest.fixture(autouse=True)
@@ -88,16 +89,11 @@ def test_agreement_has_a_table_and_shares() -> None:
     found = run().calibrate(labels(70), "mine").metrics[NAME]
     table, figures = found.table, found.agreement
     assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
-    assert {name: figure and round(figure.mean, 3) for name, figure in figures.items()} == {
-        "sensitivity": 0.96,
-        "specificity": 0.6,
-        "share": 0.857,
-        "kappa": 0.615,
-        "ac1": 0.774,
-        "0.0 to 0.2": 0.143,
-        "0.6 to 0.8": 0.857,
-        "0.8 to 1.0": 0.857,
-    }
+    names = ("sensitivity", "specificity", "share", "kappa", "ac1")
+    ranges = ("0.0 to 0.2", "0.6 to 0.8", "0.8 to 1.0")
+    assert tuple(figures) == (*names, *ranges)
+    means = [figure and round(figure.mean, 3) for figure in figures.values()]
+    assert means == [0.96, 0.6, 0.857, 0.615, 0.774, 0.143, 0.857, 0.857]
     assert figures["sensitivity"] is not None
     # Jeffreys: the quantiles of a beta with 48.5 and 2.5
     assert figures["sensitivity"].interval == pytest.approx((0.876, 0.992), abs=0.004)
@@ -125,8 +121,7 @@ def test_claims_of_a_row_count_once() -> None:
 
 def test_rows_with_some_labels_do_not_count() -> None:
     given = [4] * 30
-    labelled = of(graded(given))
-    people = claim_labels(given)
+    labelled, people = of(graded(given)), claim_labels(given)
     first = [each for each in people if each.claim == 0 or each.position >= 22]
     found = corrected(labelled.calibrate(first, "mine"), labelled)
     assert found.labels == 8
@@ -136,9 +131,7 @@ def test_rows_with_some_labels_do_not_count() -> None:
     )
     unsure = [replace(people[0], value=None), *people[1:]]
     assert labelled.calibrate(unsure, "mine").metrics[NAME].gaps.startswith("1 of the first 30 ")
-    with pytest.raises(
-        UsageError, match="no row whose labels decide: they are ties, of some of it"
-    ):
+    with pytest.raises(UsageError, match="no row whose labels decide: they are ties, of some of"):
         labelled.calibrate([each for each in people if each.claim == 0], "mine")
 
 
@@ -324,24 +317,16 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
 @each_case(
     ("made", "given", "why"),
     [
-        ([0.9], [], "has no labels: label it with `ragstone labels start a`"),
-        ([0.9], [replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
-        ([0.9], [replace(labels(1)[0], metric="hallucinated_claims")], "where 1 is best"),
-        ([0.9, None], labels(1), "does not score the share of supported claims"),
-        ([0.1, 1.0], labels(1), "does not score the share of supported claims"),
+        (scores([0.9]), [], "has no labels: label it with `ragstone labels start a`"),
+        (scores([0.9]), [replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
+        (scores([0.9]), [replace(labels(1)[0], metric="hallucinated_claims")], "where 1 is best"),
+        ([*scores([0.9]), Score.scored(1.0)], labels(1), NOT_THE_SHARE),
+        ([scores([0.1])[0].model_copy(update={"value": 1.0})], labels(1), NOT_THE_SHARE),
     ],
 )
-def test_what_has_no_calibration(
-    made: list[float | None], given: list[HumanLabel], why: str
-) -> None:
-    """The last two have a score without claims, and a score that is not that of its claims."""
-    found = scores([each or 0 for each in made])
-    if made[-1] is None:
-        found[-1] = Score.scored(1.0)
-    elif len(made) > 1:
-        found = [each.model_copy(update={"value": 1.0}) for each in found]
+def test_what_has_no_calibration(made: list[Score], given: list[HumanLabel], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        of(found).calibrate(given, "mine")
+        of(made).calibrate(given, "mine")
 
 
 def test_a_calibration_is_a_file(here: Path) -> None:

@@ -10,6 +10,7 @@ from tests.results.conftest import Runs
 from ragstone.reports.view import grouping_lines
 from ragstone.results.comparison import compare
 from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.row import Row
@@ -46,16 +47,15 @@ def grouping(given: Sequence[Row], cluster: str | None = None) -> Grouping:
 
 
 THIRDS = [str(i // 3) for i in range(60)]
+TURNED = [[third, "more"][:: (-1) ** i] for i, third in enumerate(THIRDS)]
+TWELVE = {"queries": [*range(12)] * 20, "contexts": [[i // 12] for i in range(240)]}
 
 
 @each_case(
     ("shared", "given"),
     [
         ("queries", {"queries": THIRDS}),
-        (
-            "sets of contexts",
-            {"contexts": [[x, "more"][:: (-1) ** i] for i, x in enumerate(THIRDS)]},
-        ),
+        ("sets of contexts", {"contexts": TURNED}),
         ("sources", {"tags": [{"Source file": f"{x}.pdf", "kind": "x"} for x in THIRDS]}),
     ],
 )
@@ -77,15 +77,7 @@ def test_rows_that_share_something_are_grouped(shared: str, given: dict[str, Any
         (60, {"queries": ["what"] * 12 + [i // 2 for i in range(48)]}, 25, ("query",)),
         (60, {"contexts": [["a"]] * 40 + [[i // 2] for i in range(20)]}, 50, ("contexts",)),
         # twelve questions about each of 20 sources connect all rows, so one kind alone counts
-        (
-            240,
-            {
-                "queries": [i % 12 for i in range(240)],
-                "contexts": [[i // 12] for i in range(240)],
-            },
-            12,
-            ("query",),
-        ),
+        (240, TWELVE, 12, ("query",)),
     ],
 )
 def test_what_groups_rows(n: int, given: dict[str, Any], groups: int, by: tuple[str, ...]) -> None:
@@ -178,15 +170,16 @@ def test_a_million_rows_are_grouped_in_little_memory() -> None:
     assert Grouping.of(2000, keys.keys).groups == 1000
 
 
-def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None:
-    def run(run_id: str, values: list[float], contexts: list[list[object]]) -> Any:
-        made = runs.of({"hit@1": values}, run_id=run_id)
-        return type(made)(made.manifest, made.metrics, rows(60, contexts=contexts, values=values))
+def paired(run_id: str, contexts: list[list[object]], values: list[float]) -> Run:
+    run = Runs.of({"hit@1": values}, run_id=run_id)
+    return replace(run, rows=rows(len(values), contexts=contexts, values=values))
 
+
+def test_pairs_that_share_contexts_in_either_run_are_grouped() -> None:
     shared, own = [[i // 3] for i in range(60)], [[i] for i in range(60)]
     ones, others = [1.0] * 60, [float(i // 3 > 4) for i in range(60)]
-    several = run("a", ones, shared), run("b", others, own)
-    apart = run("a", ones, own), run("b", others, own)
+    several = paired("a", shared, ones), paired("b", own, others)
+    apart = paired("a", own, ones), paired("b", own, others)
     grouped = compare(*several)
     assert grouped.grouping.groups == 20
     assert grouped.metric_changes[0].p == 2 / 32  # five sources differ
@@ -196,16 +189,13 @@ def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None
     assert grouped.to_dict()["grouping"]["by"] == ["contexts"]
 
 
-def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs(runs: RUNS) -> None:
+def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs() -> None:
     """Two retrievers over 40 documents: together, shared contexts connect every pair."""
     rng = np.random.default_rng(5)
-
-    def run(run_id: str, mean: float) -> Any:
-        contexts = [[each] for each in rng.integers(40, size=120).tolist()]
-        values = (rng.random(120) < mean).astype(float).tolist()
-        made = runs.of({"hit@1": values}, run_id=run_id)
-        return type(made)(made.manifest, made.metrics, rows(120, contexts=contexts, values=values))
-
-    found = compare(run("a", 0.9), run("b", 0.3))
+    a, b = (
+        paired(name, rng.integers(40, size=(120, 1)).tolist(), (rng.random(120) < mean).tolist())
+        for name, mean in (("a", 0.9), ("b", 0.3))
+    )
+    found = compare(a, b)
     assert 30 <= found.grouping.groups <= 40
     assert found.metric_changes[0].p < 0.001

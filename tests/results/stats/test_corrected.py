@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.cases import each_case
 
-from ragstone.results.stats.labels import LabelledScores, corrected_difference, corrected_mean
+from ragstone.results.stats.labels import (
+    Agreement,
+    LabelledScores,
+    best_threshold,
+    corrected_difference,
+    corrected_mean,
+)
 
 Numbers = NDArray[np.float64]
 
@@ -116,3 +123,53 @@ def test_pairs_count_as_pairs() -> None:
     assert swapped.interval == pytest.approx((-found.interval[1], -found.interval[0]))
     low, high = corrected_difference(one, one).interval
     assert -0.05 < low < 0 < high < 0.05
+
+
+@each_case(
+    ("table", "kappa", "ac1"),
+    [
+        # 70 % agree, 50 % by chance
+        ((20, 5, 10, 15), 0.4, (0.7 - 2 * 0.55 * 0.45) / (1 - 2 * 0.55 * 0.45)),
+        # 96 % agree, 92.98 % by chance; for AC1, 241 of 250 labels are True
+        ((118, 5, 0, 2), (0.96 - 14_528 / 125**2) / (1 - 14_528 / 125**2), 0.957017),
+        ((10, 0, 0, 10), 1.0, 1.0),
+        ((0, 10, 10, 0), -1.0, -1.0),
+        ((9, 0, 0, 0), None, 1.0),
+        ((0, 0, 0, 9), None, 1.0),
+        ((0, 9, 0, 0), 0.0, -1.0),
+        ((0, 0, 0, 0), None, None),
+    ],
+)
+def test_a_table_has_its_kappa_and_ac1(
+    table: tuple[int, int, int, int], kappa: float | None, ac1: float | None
+) -> None:
+    found = Agreement(*table)
+    assert found.kappa == (None if kappa is None else pytest.approx(kappa, abs=1e-6))
+    assert found.ac1 == (None if ac1 is None else pytest.approx(ac1, abs=1e-6))
+
+
+def test_pairs_are_counted() -> None:
+    pairs = [(True, True), (True, False), (True, False), (False, True), *[(False, False)] * 4]
+    found = Agreement.of(pairs)
+    assert found == Agreement(both=1, first_only=2, second_only=1, neither=4)
+    assert (found.n, found.agreeing) == (8, 5)
+
+
+def test_a_biased_judge_has_a_better_threshold_and_a_good_one_is_kept() -> None:
+    for seed, noise, mark, accepted in ((1, 0.1, 0.8, True), (2, 0.2, 0.5, False)):
+        rng = np.random.default_rng(seed)
+        support = rng.random(200)
+        human = (support + rng.normal(0, noise, 200) > mark).astype(float)
+        found = best_threshold(support, (support >= 0.5).astype(float), human, range(200))
+        assert found is not None
+        assert not accepted or found.value == pytest.approx(mark, abs=0.06)
+        assert found.accepted is accepted
+        assert not accepted or found.gain > 0.05
+
+
+@pytest.mark.parametrize(("yes", "units"), [(4, 40), (36, 40), (20, 4)])
+def test_too_few_labels_have_no_threshold(yes: int, units: int) -> None:
+    support = np.linspace(0, 1, 40)
+    human = np.repeat([0.0, 1.0], [40 - yes, yes])
+    keys = [place % units for place in range(40)]
+    assert best_threshold(support, human, human, keys) is None

@@ -5,12 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ragstone.results.stats.paired_tests import (
     ALPHA,
+    DRIFTED,
     LARGE,
+    drift_evidence,
     effect_size,
     holm,
+    labels_needed,
+    questions_needed,
     sign_flip,
     smallest_difference,
     wins_losses_ties,
@@ -141,3 +146,82 @@ def test_the_smallest_difference_is_that_of_scipys_noncentral_t(golden: dict[str
         assert smallest_difference(0.25, n, alpha=alpha, power=power) == pytest.approx(effect / 4)
     for spread, n in ((0.3, 1), (0.3, 0), (0, 50)):
         assert smallest_difference(spread, n) is None
+
+
+def test_a_plan_equals_the_textbook() -> None:
+    # Cohen (1988), table 2.4.1 for paired differences: d = 0.5 needs 34 pairs, d = 0.2 needs 199
+    assert questions_needed(1.0, 0.5) == 34
+    assert questions_needed(1.0, 0.2) == 199
+    assert questions_needed(1.0, 0.5, power=0.9) == 44
+    assert questions_needed(1.0, 0.5, alpha=0.01) == 51
+
+
+def test_a_plan_has_enough_pairs_for_the_test_to_reject_anything() -> None:
+    assert questions_needed(0.0, 0.1) == 6
+    assert sign_flip([0.1] * 6).can_reject()
+    assert not sign_flip([0.1] * 5).can_reject()
+    assert questions_needed(0.0, 0.1, alpha=0.01) == 8
+
+
+def test_a_good_judge_and_more_questions_save_labels() -> None:
+    # without a judge: 1 / 500 = 1 / n + 1 / (0.5 n)² + 4 / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5) == 508
+    # scores that vary by 30 % of what 0 and 1 would: 1 / 500 = 1 / n + (0.09 / 0.25 + 1.2) / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5, trial=0.3) == 502
+    useless, fair, good = (labels_needed(500, 1000, r, spread=0.5) for r in (0.1, 0.6, 0.95))
+    assert useless > 490 > fair > 420 > 200 > good
+    assert labels_needed(500, 4000, 0.6, spread=0.5) < fair
+    assert labels_needed(500, 1000, 0.6, spread=0.1) > fair + 30, "scores that hardly vary"
+
+
+def looks(rng: np.random.Generator, p: NDArray[np.float64], days: int) -> NDArray[np.int64]:
+    return (rng.random((days, p.size)) < p).astype(np.int64)
+
+
+def test_the_second_look_is_judged_by_the_sign_test() -> None:
+    # ten verdicts changed for the worse, none for the better: each had a chance of one half
+    fell = np.array([[1] * 30, [0] * 10 + [1] * 20])
+    fewer = np.array([[1] * 30, [0] * 4 + [1] * 26])
+    evidence = drift_evidence(fell)[1], drift_evidence(fewer)[1]
+    assert evidence[0] > 10 > 4 > evidence[1]  # p = 0.001 and 0.06
+    assert evidence[0] == drift_evidence(1 - fell)[1], "a rise counts as a fall does"
+
+
+def test_a_judge_that_does_not_change_raises_few_alarms() -> None:
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for _ in range(25):
+        p = rng.choice([0.02, 0.1, 0.9, 0.98], 20, p=[0.1, 0.1, 0.2, 0.6])
+        alarms += bool(drift_evidence(looks(rng, p, 200)).max() >= DRIFTED)
+    assert alarms <= 3  # 5% are 1
+    assert drift_evidence(np.ones((200, 60), dtype=np.int64)).max() < 5
+    assert drift_evidence(np.ones((1, 5), dtype=np.int64)).tolist() == [1.0]
+    assert drift_evidence(np.ones((0, 5), dtype=np.int64)).size == 0
+
+
+def test_a_fall_by_ten_points_is_noticed_within_days() -> None:
+    rng = np.random.default_rng(4)
+    delays: list[int] = []
+    for _ in range(20):
+        p = np.where(rng.random(100) < 0.88, 0.98, 0.02)
+        lost = np.where((rng.random(100) < 0.12) & (p > 0.5), 0.02, p)
+        days = np.vstack([looks(rng, p, 30), looks(rng, lost, 30)])
+        found = np.flatnonzero(drift_evidence(days)[30:] >= DRIFTED)
+        delays.append(int(found[0]) + 1 if found.size else 31)
+    assert np.median(delays) <= 5
+    assert max(delays) <= 30
+
+
+def test_missing_answers_count_neither_way() -> None:
+    rng = np.random.default_rng(5)
+    days = looks(rng, np.full(80, 0.95), 100)
+    days[rng.random(days.shape) < 0.2] = -1
+    assert drift_evidence(days).max() < DRIFTED
+    assert drift_evidence(np.full((3, 4), -1)).max() < 2
+
+
+def test_rows_may_have_several_claims() -> None:
+    rng = np.random.default_rng(6)
+    before, after = rng.binomial(5, 0.95, (20, 30)), rng.binomial(5, 0.7, (5, 30))
+    assert drift_evidence(before.astype(np.int64)).max() < DRIFTED
+    assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= DRIFTED
