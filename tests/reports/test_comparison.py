@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.cases import each_case
-from tests.reports.conftest import claim, tokens
+from tests.reports.conftest import MakeRun, claim, tokens
 from tests.results.conftest import Runs
 
 from ragstone.reports.comparison import as_markdown, print_comparison
@@ -17,8 +17,6 @@ from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Source
 from ragstone.types.score import Score
-
-MakeRun = Callable[..., Run]
 
 AT_100 = """\
 Too few to tell: faithfulness 0.500 → 0.750, +0.250; of 2 questions, 1 better and 1 worse

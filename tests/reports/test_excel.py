@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 from tests.cases import each_case
+from tests.reports.conftest import MakeRun
 from tests.reports.ranked import METRICS, ranked_run
 
 from ragstone.errors import UsageError
@@ -43,7 +44,6 @@ from ragstone.types.gate import Gate
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 RETRIEVAL, GENERATION = ("hit@5", "f1@5"), ("faithfulness",)
 
 

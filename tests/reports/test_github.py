@@ -1,9 +1,9 @@
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.cases import each_case
+from tests.reports.conftest import MakeRun
 
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.reports.markdown import (
@@ -15,10 +15,8 @@ from ragstone.reports.markdown import (
     report_to_github,
     run_as_markdown,
 )
-from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
-MakeRun = Callable[..., Run]
 FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)
 ON = {"GITHUB_ACTIONS": "true"}
 

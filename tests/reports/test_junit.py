@@ -1,5 +1,4 @@
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +7,7 @@ from typing import Any
 from junitparser import JUnitXml, TestCase, TestSuite
 from lxml import etree
 from tests.cases import each_case
+from tests.reports.conftest import MakeRun
 from tests.results.conftest import Runs
 
 from ragstone.reports.junit import write_junit
@@ -16,7 +16,6 @@ from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 XSD = etree.XMLSchema(file=str(Path(__file__).with_name("junit.xsd")))
 Told = dict[str, tuple[str, str, str] | None]
 """Test -> what was found: its kind, type and message; None where it passed."""

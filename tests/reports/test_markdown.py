@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.cases import each_case
-from tests.reports.conftest import tokens
+from tests.reports.conftest import MakeRun, tokens
 from tests.results.conftest import Runs
 
 from ragstone._internal.text import one_line
@@ -20,11 +19,9 @@ from ragstone.reports.markdown import (
     write_markdown,
 )
 from ragstone.reports.tables import STDOUT
-from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 PASSED = Gate(metric="hit@5", op=">=", threshold=0.5)
 MISSED = Gate(metric="hit@5", op="<=", threshold=0.5)
 FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)

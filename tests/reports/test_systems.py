@@ -1,6 +1,5 @@
 import io
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from ragstone.reports.systems import latex, print_systems, write_latex, write_ma
 from ragstone.results.run import Run
 from ragstone.results.systems import Systems, side_by_side
 
-MakeRun = Callable[..., Run]
 NAMES = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall") for k in (5, 10, 20, 100))
 
 

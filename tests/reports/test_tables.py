@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
-from tests.reports.conftest import claim
+from tests.reports.conftest import MakeRun, claim
 from tests.reports.ranked import ranked_run
 from tests.results.conftest import Runs
 
@@ -39,8 +39,6 @@ from ragstone.store import Store, save_ranking
 from ragstone.types.claim import Evidence, Label
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
-
-MakeRun = Callable[..., Run]
 
 
 @pytest.fixture

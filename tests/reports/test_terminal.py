@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.cases import each_case
+from tests.reports.conftest import MakeRun
 from tests.results.conftest import Runs
 
 from ragstone import evaluate
@@ -17,7 +18,6 @@ from ragstone.results.run import Run
 from ragstone.store import RunInfo
 from ragstone.types.gate import Gate
 
-MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]
 
 AT_80 = """\

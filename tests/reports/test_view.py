@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -8,7 +7,7 @@ import openpyxl
 import pytest
 from rich.console import Console
 from tests.cases import each_case
-from tests.reports.conftest import STARTED
+from tests.reports.conftest import STARTED, MakeRun
 from tests.results.conftest import Runs
 
 from ragstone.errors import Cause
@@ -41,8 +40,6 @@ from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.reply import Exchange, Reply, Usage
 from ragstone.types.score import Score, State
-
-MakeRun = Callable[..., Run]
 
 
 def told(run: Run) -> list[str]:

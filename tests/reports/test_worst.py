@@ -2,14 +2,14 @@ import gzip
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from junitparser import JUnitXml
 from tests.cases import each_case
-from tests.reports.conftest import claim
+from tests.reports.conftest import MakeRun, claim
 from tests.reports.ranked import ranked_run
 from tests.results.conftest import Runs
 
@@ -41,7 +41,6 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import Row, TargetCall, find_row
 from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50
 WEIGHS = "The phone weighs 180 grams."
 ANSWER = {"query": "How heavy is it?", "response": WEIGHS, "contexts": [WEIGHS]}
