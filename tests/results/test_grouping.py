@@ -1,4 +1,3 @@
-import tracemalloc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,7 @@ from tests.results.conftest import Runs
 
 from ragstone.reports.view import grouping_lines
 from ragstone.results.comparison import compare
-from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.grouping import Grouping
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval
@@ -111,15 +110,6 @@ def test_rows_are_connected_through_others() -> None:
     assert found.labels.tolist() == [0, 0, 0, *range(3, 40)]
 
 
-def test_the_order_of_the_rows_changes_no_interval() -> None:
-    given = rows(80, queries=[i % 17 for i in range(80)], contexts=[[i % 23] for i in range(80)])
-    found = set()
-    for some in (given, given[::-1], [given[i] for i in RNG.permutation(80)]):
-        counts = RunSummaryBuilder.of(some, ["hit@1"])
-        found.add(counts.scores["hit@1"].summary(groups=counts.grouping.labels).interval)
-    assert len(found) == 1
-
-
 @each_case(
     ("given", "line"),
     [
@@ -156,18 +146,6 @@ def test_a_named_tag_wins() -> None:
     assert (by_source.groups, alone.groups) == (4, 60)
     assert list(grouping_lines(by_source)) == ["60 rows grouped into 4 by source"]
     assert list(grouping_lines(alone)) == []
-
-
-def test_a_million_rows_are_grouped_in_little_memory() -> None:
-    """The hashes of a row take 24 bytes."""
-    keys, given = RowKeys(), rows(2000, queries=[i // 2 for i in range(2000)])
-    tracemalloc.start()
-    for row in given:
-        keys.add(row.sample.query, row.sample.contexts, row.sample.tags)
-    used = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert used < 60 * 2000
-    assert Grouping.of(2000, keys.keys).groups == 1000
 
 
 def paired(run_id: str, contexts: list[list[object]], values: list[float]) -> Run:

@@ -281,14 +281,6 @@ def test_a_gate_is_told_by_a_word(
     assert words != "passed" or "</span> inconclusive</span>" in stopped
 
 
-def test_a_served_page_names_its_scripts_and_styles(judged: Run) -> None:
-    page = render("stored_run.html", **page_context(judged), tag=None, running=False)
-    for name in SCRIPTS:
-        assert f'<script src="/assets/{name}" defer></script>' in page
-    links = [f'<link rel="stylesheet" href="/assets/{name}">' for name in STYLES]
-    assert "\n".join(links) in page
-
-
 def test_markup_of_our_own_stays_and_texts_are_escaped(judged: Run) -> None:
     manifest = judged.manifest.model_copy(update={"run_id": "<b>&\x07"})
     page = page_of(replace(judged, manifest=manifest))

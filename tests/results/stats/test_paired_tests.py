@@ -37,12 +37,6 @@ def test_holm_is_that_of_statsmodels(golden: dict[str, Any]) -> None:
     assert holm([0.7, 0.6]) == [1, 1]
 
 
-def test_the_worked_example_of_a_sign_flip() -> None:
-    """Of the 8 flips of 1, 2 and 3 only +++ and --- reach a sum of 6; +1 +2 -3 is nearest 0."""
-    assert sign_flip([1, 2, 3]).p == 2 / 8
-    assert sign_flip([1, 2, -3]).p == 1
-
-
 @given(differences)
 def test_a_sign_flip_counts_every_flip(given_: list[float]) -> None:
     given_ = given_[:8]
