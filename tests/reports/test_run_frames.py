@@ -204,11 +204,13 @@ def test_turns_of_a_conversation_have_the_label_of_their_row() -> None:
         run.join(frame)
 
 
-def test_ids_match_before_the_index() -> None:
+def test_only_ids_and_queries_must_fit_if_a_target_answered() -> None:
+    frame = frame_of(list("uvwxyz"))
+    run = evaluate(frame, target=lambda _query: {"response": "right"})
+    assert values(run.join(frame)["exact_match"]) == [1.0] * 5 + [None]
+    assert set(run.to_pandas()["response"]) == {"right"}
     frame = pd.DataFrame({"id": ["x", "y"], "query": ["q?", "q?"], "reference": ["red", "red"]})
     answers = iter(["red", "blue"])
-    run = ragstone.evaluate(
-        frame, metrics="exact_match", target=lambda _query: next(answers), concurrency=1
-    )
-    turned = run.join(frame.iloc[::-1].reset_index(drop=True))
+    run = evaluate(frame, target=lambda _query: next(answers), concurrency=1)
+    turned = run.join(frame.iloc[::-1].reset_index(drop=True))  # ids match before the index
     assert dict(zip(turned["id"], turned["exact_match"], strict=True)) == {"x": 1.0, "y": 0.0}

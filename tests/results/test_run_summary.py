@@ -5,8 +5,10 @@ from ragstone.results.metric_summary import OTHERS
 from ragstone.results.run_summary import (
     LONGEST,
     MOST,
+    TAGS,
     RunSummaryBuilder,
     Slices,
+    TagBreakdown,
 )
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
@@ -109,3 +111,10 @@ def test_rows_of_one_cluster_are_drawn_together_in_a_slice_too() -> None:
 
 
 FAILED = Score.failed(Cause.TIMEOUT, "late")
+
+
+def test_rows_with_a_tag_of_their_own_each_cost_little() -> None:
+    slicer = TagBreakdown()
+    for number in range(TAGS + 50):
+        slicer.add({f"tag {number}": "x", "kind": "ab"[number % 2]})
+    assert len(slicer._rows_of) == TAGS

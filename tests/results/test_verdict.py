@@ -235,12 +235,12 @@ def test_the_verdict_is_what_a_manager_would_say(system: Any, sentence: str, adv
 
 
 def test_without_references_the_words_say_what_was_compared() -> None:
-    rows = texts(60, missed=0, broken=9)
+    rows = texts(60, missed=0, broken=9, declined=2)
     bare = [{k: v for k, v in each.items() if k != "reference"} for each in rows]
-    found = evaluate(bare, metrics="faithfulness").verdict
-    assert found.sentence.startswith(
-        "9 of 60 answers make a claim that the contexts do not support (15%,"
-    )
+    found = evaluate(bare, metrics=["faithfulness", "abstention"]).verdict
+    words = "7 of 60 answers make a claim that the contexts do not support (12%,"
+    assert found.sentence.startswith(words)
+    assert "2 answers declined." in found.sentence
     assert "right" not in str(found)
     assert "answer_correctness would show" in str(evaluate(rows, metrics="faithfulness").verdict)
 
