@@ -36,12 +36,9 @@ def test_reasons_without_end_are_counted_together() -> None:
     counts = added(*(Score.undefined(f"reason {n}") for n in range(MOST + 5)))
     assert len(counts.undefined) == MOST + 1
     assert counts.undefined[OTHERS] == 5
-
-
-@pytest.mark.parametrize("ranked", [True, False])
-def test_contexts_read_in_place_of_a_ranking_are_counted(ranked: bool) -> None:
-    graded = Score.scored(1, detail={"graded": "contexts"})
-    assert added(Score.scored(1), graded, ranked=ranked).unranked == (1 if ranked else 2)
+    graded = Score.scored(1, detail={"graded": "contexts"})  # in place of a ranking
+    for ranked, unranked in ((True, 1), (False, 2)):
+        assert added(Score.scored(1), graded, ranked=ranked).unranked == unranked
 
 
 def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come() -> None:
@@ -60,23 +57,10 @@ def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come()
     assert counts.details == ("a", "b", "c")
 
 
-def test_scores_come_back_in_the_order_of_their_places() -> None:
-    column = ScoreColumn()
-    scores = {
-        3: Score.scored(0.5, detail={"rank": 2}),
-        0: Score.scored(0.5, detail={"rank": 1}),
-        2: Score.undefined("nothing asked"),
-        1: Score.failed(Cause.TIMEOUT, "late"),
-    }
-    for place, score in scores.items():
-        column.add(place, score)
-    assert column.in_order() == [scores[place] for place in range(4)]
-    assert ScoreColumn().in_order() == []
-
-
-def test_equal_scores_are_kept_once_and_without_claims() -> None:
+def test_scores_come_back_in_the_order_of_their_places_and_equal_ones_are_kept_once() -> None:
     column, claim = ScoreColumn(), Runs.claim("so", Label.SUPPORTED)
-    for place in range(100):
+    assert column.in_order() == []
+    for place in reversed(range(100)):
         column.add(place, Score.scored(place % 2, claims=[claim]))
     kept = column.in_order()
     assert len({id(score) for score in kept}) == 2
@@ -110,7 +94,9 @@ def values_of(given_rows: list[tuple[float, float, int]]) -> RankingScores:
 
 
 @given(rows)
-def test_columns_are_tallied_as_their_rows_are(given_rows: list[tuple[float, float, int]]) -> None:
+def test_columns_are_tallied_and_compared_as_their_rows_are(
+    given_rows: list[tuple[float, float, int]],
+) -> None:
     values = values_of(given_rows)
     at_once, one_by_one = values.count_rows(), RunSummaryBuilder.of(values, values.metrics)
     assert at_once.rows == one_by_one.rows
@@ -122,18 +108,12 @@ def test_columns_are_tallied_as_their_rows_are(given_rows: list[tuple[float, flo
         assert +one.undefined == +other.undefined
         for higher in (True, False):
             assert one.worst(higher_is_better=higher) == other.worst(higher_is_better=higher)
-
-
-@given(rows)
-def test_columns_are_compared_as_their_rows_are(given_rows: list[tuple[float, float, int]]) -> None:
-    values = values_of(given_rows)
-    run = ranked_run(1)
-    at_once = Columns(replace(run, rows=values), {"ndcg@5": "ndcg@5"})
-    one_by_one = Columns(replace(run, rows=list(values)), {"ndcg@5": "ndcg@5"})
-    assert at_once.ids == one_by_one.ids
-    assert at_once.queries == one_by_one.queries
-    places = np.arange(len(values))
-    one, other = at_once.metrics["ndcg@5"], one_by_one.metrics["ndcg@5"]
+    run, places = ranked_run(1), np.arange(len(values))
+    columns, by_row = (
+        Columns(replace(run, rows=each), {"ndcg@5": "ndcg@5"}) for each in (values, list(values))
+    )
+    assert (columns.ids, columns.queries) == (by_row.ids, by_row.queries)
+    one, other = columns.metrics["ndcg@5"], by_row.metrics["ndcg@5"]
     assert one.values == other.values
     for each, its in zip(one.take(places), other.take(places), strict=True):
         assert each.tolist() == its.tolist()

@@ -141,7 +141,7 @@ def test_a_long_response_is_whole(page_of: PageOf, unpacked: Unpacked) -> None:
     assert len(page) < 200_000
 
 
-def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None:
+def test_a_list_tells_a_samples_place_query_tags_scores_and_outcome(judged: Run) -> None:
     row = judged.rows[0]
     told = sample_summary(row)
     assert (told["place"], told["id"], told["query"]) == (0, "q1", "How long does it last?")
@@ -153,16 +153,11 @@ def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None
     assert told["tags"] == {"page": "3", "new": "true"}
     expected = {"state": "scored", "value": 0.0, "passed": False, "fallback": True}
     assert told["scores"] == {"hit@5": expected}
-
-
-def test_the_list_has_the_outcomes_that_the_verdict_counts(judged: Run) -> None:
-    rows = [replace(judged.rows[0], index=place) for place in (3, 8)]
-    run = replace(judged, rows=rows, known_counts=None)
+    run = replace(judged, rows=[replace(row, index=n) for n in (3, 8)], known_counts=None)
     *_, (_, packed) = embed_samples(run, run.verdict)
     listed = json.loads(gzip.decompress(b64decode(packed)))
-    assert [(each["place"], each["outcome"], each["found"]) for each in listed] == [
-        (place, "wrong", "found") for place in (3, 8)
-    ]
+    found = [(each["place"], each["outcome"], each["found"]) for each in listed]
+    assert found == [(3, "wrong", "found"), (8, "wrong", "found")]
     assert run.verdict.cell(Found.FOUND, Outcome.WRONG).rows == (3, 8)
 
 

@@ -58,12 +58,15 @@ def test_verdicts_are_post_stratified() -> None:
     assert found.interval == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.004)
 
 
-def test_labels_of_all_rows_leave_nothing_to_the_judge() -> None:
+def test_labels_of_all_rows_leave_nothing_to_the_judge_and_alike_rows_count_as_one() -> None:
     judged, human = table(18, 2, 10, 10)
     draws = np.random.default_rng(3).beta(29, 13, 10**6)  # two labels each for yes and no
     found = corrected_mean(run(judged, judged, human))
     assert found.mean == pytest.approx(28 / 40)
     assert found.interval == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.01)
+    given = judged_yes(800, 1000), *table(60, 20, 10, 30)
+    alone, alike = (corrected_mean(run(*given, units=units)).interval for units in (1, 5))
+    assert np.ptp(alike) > 1.5 * np.ptp(alone)
 
 
 def test_an_interval_never_collapses_nor_leaves_the_range() -> None:
@@ -99,14 +102,6 @@ def test_rows_drawn_more_often_count_less() -> None:
     low, high = weighted.interval
     assert low < human.mean() < high
     assert not unweighted.interval[0] < human.mean() < unweighted.interval[1]
-
-
-def test_alike_rows_count_as_one() -> None:
-    judged, human = table(60, 20, 10, 30)
-    scores = judged_yes(800, 1000)
-    alone = corrected_mean(run(scores, judged, human)).interval
-    alike = corrected_mean(run(scores, judged, human, units=5)).interval
-    assert np.ptp(alike) > 1.5 * np.ptp(alone)
 
 
 def test_pairs_count_as_pairs() -> None:

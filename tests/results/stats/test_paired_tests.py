@@ -148,13 +148,9 @@ def test_a_plan_equals_the_textbook() -> None:
     assert questions_needed(1.0, 0.2) == 199
     assert questions_needed(1.0, 0.5, power=0.9) == 44
     assert questions_needed(1.0, 0.5, alpha=0.01) == 51
-
-
-def test_a_plan_has_enough_pairs_for_the_test_to_reject_anything() -> None:
-    assert questions_needed(0.0, 0.1) == 6
-    assert sign_flip([0.1] * 6).can_reject()
-    assert not sign_flip([0.1] * 5).can_reject()
-    assert questions_needed(0.0, 0.1, alpha=0.01) == 8
+    # enough pairs for the test to reject anything
+    assert (questions_needed(0.0, 0.1), questions_needed(0.0, 0.1, alpha=0.01)) == (6, 8)
+    assert [sign_flip([0.1] * n).can_reject() for n in (5, 6)] == [False, True]
 
 
 def test_a_good_judge_and_more_questions_save_labels() -> None:
@@ -206,16 +202,12 @@ def test_a_fall_by_ten_points_is_noticed_within_days() -> None:
     assert max(delays) <= 30
 
 
-def test_missing_answers_count_neither_way() -> None:
+def test_missing_answers_count_neither_way_and_rows_may_have_several_claims() -> None:
     rng = np.random.default_rng(5)
     days = looks(rng, np.full(80, 0.95), 100)
     days[rng.random(days.shape) < 0.2] = -1
     assert drift_evidence(days).max() < DRIFTED
     assert drift_evidence(np.full((3, 4), -1)).max() < 2
-
-
-def test_rows_may_have_several_claims() -> None:
-    rng = np.random.default_rng(6)
     before, after = rng.binomial(5, 0.95, (20, 30)), rng.binomial(5, 0.7, (5, 30))
     assert drift_evidence(before.astype(np.int64)).max() < DRIFTED
     assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= DRIFTED
