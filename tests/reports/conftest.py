@@ -2,12 +2,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from tests.results.conftest import Runs, manifest_of
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.gate import Gate
 from ragstone.types.rankings import Rankings
 from ragstone.types.reply import Failure
@@ -20,9 +23,13 @@ MakeRun = Callable[..., Run]
 
 
 def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
-    return JudgedClaim(
-        text=text, span=None, label=label, reason=reason, confidence=None, evidence=()
-    )
+    return Runs.claim(text, label, reason)
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of a text as GitHub reads it, but for links that it makes of bare addresses."""
+    found = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
+    return [each for token in found for each in [token, *(token.children or [])]]
 
 
 def sample(number: int, **changed: object) -> Sample:
@@ -94,29 +101,23 @@ def _make_run(
 ) -> Run:
     found = four_rows() if rows is None else rows
     metrics = {name: get(name) for name in names}
+    options = {"metrics": tuple(asked), "gates": tuple(gates), "max_failure_rate": 1.0} | plan
     fields: dict[str, object] = {
         "run_id": "20260301-123005-abc123",
-        "version": "0.1.0",
         "started_at": STARTED,
-        "plan": Plan.model_validate(
-            {"metrics": tuple(asked), "gates": tuple(gates), "max_failure_rate": 1.0} | plan
-        ),
+        "plan": Plan.model_validate(options),
         "source": Source(name="qr.xlsx", rows=len(found), notes=("2 blank rows were left out",)),
-        "judge": "offline",
         "judge_note": "word overlap; no language model",
         "target": "http://localhost:8000",
         "not_run": {"response_relevancy": "needs a model"},
     }
-    return Run(
-        manifest=Manifest.model_validate(fields | dict(manifest or {})),
-        metrics={name: metric.described for name, metric in metrics.items()},
-        rows=found,
-        extras={
-            name: metric.summarize([row.scores[name] for row in found])
-            for name, metric in metrics.items()
-        },
-        partial=partial,
-    )
+    described = {name: metric.described for name, metric in metrics.items()}
+    extras = {
+        name: metric.summarize([row.scores[name] for row in found])
+        for name, metric in metrics.items()
+    }
+    about = manifest_of(**fields | dict(manifest or {}))
+    return Run(about, described, found, extras, partial=partial)
 
 
 @pytest.fixture
@@ -139,26 +140,20 @@ def hostile_run() -> Callable[[str], Run]:
             relevance={word: 1.0, "d": 1.0},
             tags={text: text, "score": text},
         )
-        failed = Score.failed(Cause.MALFORMED, text)
+        failed, unknown = Score.failed(Cause.MALFORMED, text), Score.undefined(text)
         judged = claim(Label.CONTRADICTED, text, text)
         scored = Score.scored(0.25, detail={text: text, "claims": 1}, claims=(judged,))
         rows = [
             Row(0, given, scores={"hit@5": failed, "faithfulness": scored}, notes=(text,)),
-            Row(
-                1, given, scores={"hit@5": Score.undefined(text), "faithfulness": failed}, notes=()
-            ),
+            Row(1, given, scores={"hit@5": unknown, "faithfulness": failed}, notes=()),
         ]
-        run = _make_run(
-            rows,
-            names=("hit@5", "faithfulness"),
-            manifest={"source": Source(name=text, notes=(text,)), "target": text},
-        )
-        labels = {
+        source = Source(name=text, notes=(text,))
+        about = {"judge": text, "judge_note": text, "not_run": {text: text}, "target": text}
+        names = ("hit@5", "faithfulness")
+        run = _make_run(rows, names=names, manifest=about | {"source": source})
+        labelled = {
             name: info.model_copy(update={"label": text}) for name, info in run.metrics.items()
         }
-        manifest = run.manifest.model_copy(
-            update={"judge": text, "judge_note": text, "not_run": {text: text}}
-        )
-        return Run(manifest, labels, rows, {"hit@5": {text: text}}, partial=True)
+        return Run(run.manifest, labelled, rows, {"hit@5": {text: text}}, partial=True)
 
     return build

@@ -1,13 +1,12 @@
 """A ranking's run of as many queries as a test wants; the values are made, not judged."""
 
-from datetime import UTC, datetime
-
 import numpy as np
+from tests.results.conftest import manifest_of
 
 from ragstone.metrics import get
 from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 
 METRICS = ("hit@5", "ndcg@5")
 
@@ -25,15 +24,6 @@ def ranked_run(queries: int, plan: Plan | None = None) -> Run:
         why=np.where(places == 0, 2, 0).astype(np.uint8),
         failed={"ndcg@5": {1: "it raised"}},
     )
-    manifest = Manifest(
-        run_id="r1",
-        version="0.1.0",
-        started_at=datetime(2026, 3, 1, tzinfo=UTC),
-        plan=plan or Plan(metrics=METRICS),
-        source=Source(name="bm25.run", rows=queries),
-        judge=None,
-        judge_note=None,
-        target=None,
-        not_run={},
-    )
+    source, asked = Source(name="bm25.run", rows=queries), plan or Plan(metrics=METRICS)
+    manifest = manifest_of(run_id="r1", plan=asked, source=source, judge=None, judge_note=None)
     return Run(manifest=manifest, metrics={m: get(m).described for m in METRICS}, rows=rows)

@@ -1,14 +1,12 @@
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from tests.cases import each_case
+from tests.reports.conftest import MakeRun, tokens
+from tests.results.conftest import Runs
 
 from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
@@ -17,16 +15,13 @@ from ragstone.reports.markdown import (
     escape,
     folded,
     join_blocks,
-    markdown_table,
-    paragraph,
     run_as_markdown,
     write_markdown,
 )
 from ragstone.reports.tables import STDOUT
-from ragstone.results.run import Run
 from ragstone.types.gate import Gate
+from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 PASSED = Gate(metric="hit@5", op=">=", threshold=0.5)
 MISSED = Gate(metric="hit@5", op="<=", threshold=0.5)
 FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)
@@ -83,68 +78,50 @@ def test_the_verdict_comes_first_and_what_was_not_judged_has_no_number(make_run:
     assert "| Judge | offline: word overlap; no language model |" in text
 
 
-@pytest.mark.parametrize(
-    ("gates", "rows", "expected"),
+LOW = Gate(metric="faithfulness", op=">=", threshold=0.1)
+
+
+@each_case(
+    ("gates", "rows", "options", "expected"),
     [
-        ([], slice(None), "## 2 of 2 answers make"),
-        ([PASSED], slice(None), "## ✓ 1 gate passed: 2 of 2 answers"),
-        ([FAILED], slice(2, None), "## ? 1 of 1 gate undecided: Whether the answers are right"),
-        ([MISSED, FAILED], slice(3, None), "## ✗ 1 of 2 gates failed: Whether the answers"),
+        ([], slice(None), {}, "## 2 of 2 answers make"),
+        ([PASSED], slice(None), {}, "## ✓ 1 gate passed: 2 of 2 answers"),
+        ([FAILED], slice(2, None), {}, "## ? 1 of 1 gate undecided: Whether the answers are right"),
+        ([MISSED, FAILED], slice(3, None), {}, "## ✗ 1 of 2 gates failed: Whether the answers"),
+        ([], slice(None), {"partial": True}, "## ✗ the run stopped early; 4 of 4"),
+        ([LOW], slice(None), {}, "## ✓"),
+        ([LOW], slice(None), {"max_failure_rate": 0.1}, "## ✗ too many failures"),
     ],
 )
-def test_the_verdict(make_run: MakeRun, gates: list[Gate], rows: slice, expected: str) -> None:
-    text = run_as_markdown(make_run(make_run().rows[rows], gates=gates))
+def test_the_verdict(
+    make_run: MakeRun, gates: list[Gate], rows: slice, options: dict[str, Any], expected: str
+) -> None:
+    text = run_as_markdown(make_run(make_run().rows[rows], gates=gates, **options))
     assert text.startswith(expected)
-
-
-def test_slices_are_folded(make_run: MakeRun) -> None:
-    rows = [
-        replace(row, sample=row.sample.model_copy(update={"tags": {"level": f"{row.index < 2}"}}))
-        for row in make_run().rows
-    ]
-    text = run_as_markdown(make_run(rows, gates=[FAILED]))
-    folded = text[text.index("<summary>By level</summary>") :]
-    assert folded.splitlines()[2:6] == [
-        "| level | metric | mean | 95% interval | scored | undefined | failed |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-        "| False (2) | faithfulness | – | – | 0 | 1 | 1 |",
-        "| True (2) | faithfulness | 0.2500 | 0.0059 – 0.8873 | 2 | 0 | 0 |",
-    ]
-
-
-def test_made_up_numbers_are_counted_and_told(make_run: MakeRun) -> None:
-    row = make_run().rows[0]
-    made_up = row.scores["faithfulness"].model_copy(update={"fallback": True})
-    run = make_run([replace(row, scores={"faithfulness": made_up})], names=("faithfulness",))
-    text = run_as_markdown(run)
-    assert "| failed | imputed |" in text
-    assert "| 0.5000 (imputed) |" in text
-
-
-def test_a_run_that_was_stopped_says_so_at_once(make_run: MakeRun) -> None:
-    assert run_as_markdown(make_run(partial=True)).startswith("## ✗ the run stopped early; 4 of 4")
-
-
-def test_a_run_without_metrics(make_run: MakeRun) -> None:
+    inconclusive = "max_failure_rate" in options
+    assert ("1 of 3 scores of faithfulness failed" in text) is inconclusive
+    assert ("INCONCLUSIVE: faithfulness" in text) is inconclusive
     assert "No metrics were run." in run_as_markdown(make_run([], names=()))
 
 
-def test_a_long_report_fits_in_a_comment(make_run: MakeRun) -> None:
-    rows = [
-        replace(
-            row,
-            index=number,
-            sample=row.sample.model_copy(
-                update={
-                    "id": f"{number}",
-                    "tags": {f"tag {tag}": f"{'é' * 70} {number % 20}" for tag in range(20)},
-                }
-            ),
-        )
-        for number in range(60)
-        for row in [make_run().rows[number % 4]]
+def test_slices_are_folded_and_imputed_numbers_are_told() -> None:
+    made_up = Score.scored(0.5).model_copy(update={"fallback": True})
+    tags = [{"level": "ab"[n // 2]} for n in range(4)]
+    text = run_as_markdown(Runs.of({"hit@5": [made_up, 1, 0, 1]}, tags=tags))
+    assert "| failed | imputed |" in text
+    assert "| 0.5000 (imputed) |" in text
+    folded = text[text.index("<summary>By level</summary>") :]
+    assert folded.splitlines()[2:5] == [
+        "| level | metric | mean | 95% interval | scored | undefined | failed |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| a (2) | hit@5 | 0.7500 | 0.1109 – 0.9937 | 2 | 0 | 0 |",
     ]
-    text = run_as_markdown(make_run(rows))
+
+
+def test_a_long_report_fits_in_a_comment() -> None:
+    tags = [{f"tag {tag}": f"{'é' * 70} {n % 20}" for tag in range(20)} for n in range(60)]
+    scores = [n % 2 for n in range(60)]
+    text = run_as_markdown(Runs.of({"hit@5": scores, "f1@5": scores}, tags=tags))
     assert len(text.encode()) <= COMMENT
     assert text.endswith(" parts of this report did not fit**\n")
     assert text.count("<details>") == text.count("</details>")
@@ -162,31 +139,8 @@ def test_it_goes_to_a_file_or_standard_output(
         write_markdown(make_run(), tmp_path)
 
 
-def test_without_gates_and_marks_the_worst_are_of_one_metric(make_run: MakeRun) -> None:
-    run = make_run()
-    worst = run_as_markdown(run).partition("### Worst samples")[2].partition("<details>")[0]
-    rows = [line for line in worst.splitlines() if line.startswith("| ")][2:]
-    assert rows
-    assert {line.split(" | ")[0] for line in rows} == {"| faithfulness"}
-
-
-def test_that_too_much_failed_goes_before_gates_that_passed(make_run: MakeRun) -> None:
-    gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
-    text = run_as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
-    assert text.startswith("## ✗ too many failures")
-    assert "1 of 3 scores of faithfulness failed" in text
-    assert "INCONCLUSIVE: faithfulness" in text
-    assert "passed: faithfulness" not in text
-    assert run_as_markdown(make_run(gates=[gate])).startswith("## ✓")
-
-
 MARKUP = {"html_inline", "html_block", "link_open", "image", "code_inline", "em_open", "s_open"}
 ZERO = "\N{ZERO WIDTH SPACE}"
-
-
-def tokens(text: str) -> list[Token]:
-    found = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
-    return [each for token in found for each in [token, *(token.children or [])]]
 
 
 @given(st.text("ab@w |\\`*_[]()<>~$&;:/!#+-.1\n", min_size=1).filter(lambda text: text.strip()))
@@ -216,35 +170,13 @@ def test_a_cell_shows_what_it_was_given(text: str) -> None:
         ("GH-12", "GH-|12"),
         ("https://github.com/o/r/issues/1", "https:|//"),
         ("www.example.com", "www|."),
+        *((text, text) for text in ("hit@5", "f1@10, ndcg@10", "a: b", "C# and F#", "wow!")),
     ],
 )
 def test_nobody_is_called_and_nothing_is_linked(text: str, apart: str) -> None:
     assert apart.replace("|", "&#8203;") in escape(text)
     assert apart.replace("|", "&#8203;") in folded(text, "x")
-
-
-@each_case("text", ["hit@5", "f1@10, ndcg@10", "a: b", "C# and F#", "wow!"])
-def test_what_calls_nobody_is_left_as_it_is(text: str) -> None:
-    assert escape(text) == text
-
-
-@each_case("words", ["# x", "1. x", "- x", "+ x", "1) x", "= x"])
-def test_a_sentence_makes_no_heading_and_no_list(words: str) -> None:
-    kinds = {each.type for each in tokens(f"a\n\n{paragraph(words)}\n")}
-    assert kinds == {"paragraph_open", "paragraph_close", "inline", "text"}
-
-
-def test_a_table_has_its_figures_to_the_right() -> None:
-    assert (
-        markdown_table(("a", "b"), [("1", "2")], figures={"b"})
-        == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
-    )
-
-
-def test_the_title_of_a_folded_part_is_no_html() -> None:
-    text = folded("</summary><script>\n\nx", "**b**")
-    assert text.splitlines()[1] == "<summary>&lt;/summary&gt;&lt;script&gt; x</summary>"
-    assert [each.type for each in tokens(text)].count("html_block") == 2
+    assert apart != text or escape(text) == text
 
 
 def test_what_does_not_fit_is_left_out_from_the_end_and_counted() -> None:
@@ -254,7 +186,5 @@ def test_what_does_not_fit_is_left_out_from_the_end_and_counted() -> None:
     assert short == "first\n\n**2 parts of this report did not fit**\n"
     assert len(join_blocks(blocks, limit=257).encode()) <= 257
     assert join_blocks(blocks, limit=10) == ""
-
-
-def test_control_characters_become_marks() -> None:
-    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e\ud800]", escape("\x1b[2J\x00\u202e\ud800\n"))
+    title = folded("</summary><script>\n\nx", "**b**").splitlines()[1]
+    assert title == "<summary>&lt;/summary&gt;&lt;script&gt; x</summary>"

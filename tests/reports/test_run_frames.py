@@ -1,14 +1,13 @@
 """Frames in and out of a run: the index, the user's columns, short columns, and `Run.join`."""
 
-import gc
 import re
-import weakref
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.results.run import Run, RunInterruptedError
@@ -51,29 +50,34 @@ INDEXES = [
 ]
 
 
-@pytest.mark.parametrize("index", INDEXES)
-@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 3, 0, 4, 1, 2], [4, 1]])
-def test_the_index_is_that_of_the_frame(index: Any, order: list[int]) -> None:
-    frame = frame_of(index, topic=list("aabbcc")).iloc[order]
-    scores = evaluate(frame).to_pandas()
-    pd.testing.assert_index_equal(scores.index, frame.index)
-    frame["exact_match"] = scores["exact_match"]
-    assert values(frame["exact_match"]) == [TRUTH[n] for n in order]
-    assert scores["topic"].equals(frame["topic"])
+@each_case("index", INDEXES)
+def test_the_index_is_that_of_the_frame(index: Any) -> None:
+    whole = frame_of(index, topic=list("aabbcc"))
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 0, 4, 1, 2], [4, 1]):
+        frame = whole.iloc[order]
+        run = evaluate(frame)
+        scores, right = run.to_pandas(), [TRUTH[n] for n in order]
+        pd.testing.assert_index_equal(scores.index, frame.index)
+        assert values(scores["exact_match"]) == right
+        assert scores["topic"].equals(frame["topic"])
+        joined = run.join(frame)
+        assert joined.drop(columns="exact_match").equals(frame)
+        assert values(joined["exact_match"]) == right
+        if frame.index.is_unique:
+            assert values(run.join(frame.iloc[::-1])["exact_match"]) == right[::-1]
+    part = evaluate(whole, limit=2)
+    assert values(part.join(whole)["exact_match"]) == [*TRUTH[:2], *[None] * 4]
+    assert values(part.join(whole.head(2))["exact_match"]) == TRUTH[:2]
 
 
 def test_a_part_of_the_rows_has_its_part_of_the_index() -> None:
     frame = frame_of(list("uvwxyz")).iloc[[5, 3, 0, 4, 1, 2]]
+    right = dict(zip("uvwxyz", TRUTH, strict=True))
     for options in ({"limit": 2}, {"sample": 3}):
         scores = evaluate(frame, **options).to_pandas()
         assert len(scores) == next(iter(options.values()))
-        right = dict(zip("uvwxyz", TRUTH, strict=True))
         assert values(scores["exact_match"]) == [right[label] for label in scores.index]
         assert list(scores["query"]) == list(frame.loc[scores.index]["question"])
-
-
-def test_blank_rows_are_left_out_of_the_index() -> None:
-    frame = frame_of(list("uvwxyz"))
     frame.loc["blank"] = None
     frame = frame.loc[["z", "blank", "u", "v"]]
     run = evaluate(frame)
@@ -109,15 +113,6 @@ def test_runs_without_a_frame_are_indexed_by_ids(tmp_path: Path) -> None:
         assert list(loaded.to_pandas().index) == list("uvwxyz")
         assert values(loaded.join(frame.iloc[::-1])["exact_match"]) == TRUTH[::-1]
     assert list(evaluate(frame.to_dict(orient="records")).to_pandas().index) == list("uvwxyz")
-
-
-def test_the_frame_can_be_freed() -> None:
-    frame = frame_of(n=range(ROWS))
-    run, alive = evaluate(frame), weakref.ref(frame)
-    del frame
-    gc.collect()
-    assert alive() is None
-    assert "answer" not in run.given.columns
 
 
 OWN = {
@@ -156,19 +151,11 @@ def test_columns_of_polars_stay_as_they_were() -> None:
     assert run.to_pandas()["n"].tolist() == list(range(ROWS))
     assert run.join(frame).equals(frame.hstack([run.to_polars()["exact_match"]]))
     assert run.join(frame.drop("answer"))["exact_match"].to_list() == TRUTH
-
-
-def test_contexts_are_texts_and_rankings_are_ids() -> None:
     rows = [
-        {
-            "query": "a?",
-            "response": "a",
-            "contexts": ["x", {"text": "y", "id": "2"}],
-            "ranking": [7],
-        },
-        {"query": "b?", "response": "b", "contexts": [], "reference": "b"},
+        {"query": "a?", "contexts": ["x", {"text": "y", "id": "2"}], "ranking": [7]},
+        {"query": "b?", "contexts": [], "reference": "b"},
     ]
-    run = ragstone.evaluate(rows, metrics="exact_match")
+    run = ragstone.evaluate([{**row, "response": "a"} for row in rows], metrics="exact_match")
     assert run.to_polars()["contexts"].to_list() == [["x", "y"], []]
     assert run.to_arrow()["ranking"].to_pylist() == [["7"], None]
     assert run.to_pandas()["contexts"].tolist() == [["x", "y"], []]
@@ -179,28 +166,6 @@ def test_a_column_with_the_name_of_a_metric_gets_a_suffix() -> None:
     scores = evaluate(frame_of(**own)).to_pandas()
     assert values(scores["exact_match"]) == TRUTH
     assert {"".join(scores[name]) for name in scores if "given" in name} == {"abcdef", "ghijkl"}
-
-
-def test_details_are_added_on_request() -> None:
-    run = evaluate(frame_of(topic=list("aabbcc")))
-    short, long = run.to_polars(), run.to_polars(details=True)
-    assert set(short.columns) < set(long.columns)
-    assert long["scores.exact_match.state"].to_list() == ["scored"] * 5 + ["undefined"]
-    assert {"judge_calls", "latency_ms", "scores.exact_match.reason"} <= set(long.columns)
-
-
-@pytest.mark.parametrize("index", INDEXES)
-def test_scores_are_joined_to_the_frame(index: Any) -> None:
-    frame = frame_of(index, topic=list("aabbcc"))
-    joined = evaluate(frame).join(frame)
-    assert joined.drop(columns="exact_match").equals(frame)
-    assert values(joined["exact_match"]) == TRUTH
-    part = evaluate(frame, limit=2)
-    assert values(part.join(frame)["exact_match"]) == [*TRUTH[:2], *[None] * 4]
-    assert values(part.join(frame.head(2))["exact_match"]) == TRUTH[:2]
-    if frame.index.is_unique:
-        joined = evaluate(frame).join(frame.iloc[::-1])
-        assert values(joined["exact_match"]) == TRUTH[::-1]
 
 
 def test_a_frame_that_does_not_fit_is_refused() -> None:
@@ -222,24 +187,11 @@ def test_a_frame_that_does_not_fit_is_refused() -> None:
             run.join(given)
 
 
-def test_rows_that_look_alike_are_matched_by_all_texts() -> None:
-    frame = frame_of().assign(question="the same?", topic=list("aabbcc"))
-    run = evaluate(frame)
-    assert values(run.join(frame)["exact_match"]) == TRUTH
-    with pytest.raises(ragstone.UsageError, match="row 1 of the frame has another response"):
-        run.join(frame.iloc[::-1].reset_index(drop=True))
-
-
 def test_columns_of_one_name_are_refused_and_missing_dates_are_missing() -> None:
     frame = frame_of(when=[*DATES[:2], *[pd.NaT] * 4])
     assert evaluate(frame).to_polars()["when"].null_count() == 4
     with pytest.raises(ragstone.UsageError, match="two columns of the frame are named 'answer'"):
         evaluate(frame.rename(columns={"reference": "answer"}))
-
-
-def test_a_subclass_of_a_frame_is_one() -> None:
-    frame = type("Table", (pd.DataFrame,), {})(frame_of(list("uvwxyz")))
-    assert list(evaluate(frame).to_pandas().index) == list("uvwxyz")
 
 
 def test_turns_of_a_conversation_have_the_label_of_their_row() -> None:
@@ -257,13 +209,8 @@ def test_only_ids_and_queries_must_fit_if_a_target_answered() -> None:
     run = evaluate(frame, target=lambda _query: {"response": "right"})
     assert values(run.join(frame)["exact_match"]) == [1.0] * 5 + [None]
     assert set(run.to_pandas()["response"]) == {"right"}
-
-
-def test_ids_match_before_the_index() -> None:
     frame = pd.DataFrame({"id": ["x", "y"], "query": ["q?", "q?"], "reference": ["red", "red"]})
     answers = iter(["red", "blue"])
-    run = ragstone.evaluate(
-        frame, metrics="exact_match", target=lambda _query: next(answers), concurrency=1
-    )
-    turned = run.join(frame.iloc[::-1].reset_index(drop=True))
+    run = evaluate(frame, target=lambda _query: next(answers), concurrency=1)
+    turned = run.join(frame.iloc[::-1].reset_index(drop=True))  # ids match before the index
     assert dict(zip(turned["id"], turned["exact_match"], strict=True)) == {"x": 1.0, "y": 0.0}

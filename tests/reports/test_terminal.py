@@ -8,20 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
+from tests.cases import each_case
+from tests.reports.conftest import MakeRun
+from tests.results.conftest import Runs
 
 from ragstone import evaluate
-from ragstone.reports.terminal import (
-    MAX_LINES,
-    print_rows,
-    print_run,
-    print_runs,
-)
+from ragstone.reports.terminal import MAX_LINES, print_rows, print_run, print_runs
 from ragstone.results.run import Run
 from ragstone.store import RunInfo
 from ragstone.types.gate import Gate
-from ragstone.types.score import Score
 
-MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]
 
 AT_80 = """\
@@ -111,26 +107,15 @@ def test_verbose_adds_what_the_numbers_were_made_from(make_run: MakeRun) -> None
     assert re.search(r"faithfulness +0.2500 +0.0059 – 0.8873 +4 +2 +1 +1", text)
 
 
-def test_many_metrics_fit_in_the_lines_of_a_terminal(make_run: MakeRun) -> None:
+def test_many_metrics_fit_in_the_lines_of_a_terminal() -> None:
     names = [f"{name}@{k}" for name in ("hit", "recall", "mrr", "ndcg") for k in (1, 3, 5, 10)]
-    rows = [
-        replace(row, scores={**dict.fromkeys(names, row.scores["hit@5"]), **row.scores})
-        for row in make_run().rows
-    ]
-    gate = Gate(metric="ndcg@10", op=">=", threshold=0.5)
-    run = make_run(rows, names=(*names, "faithfulness"), gates=[gate])
-    lines = shown(print_run, run, 80).splitlines()
+    gates = (Gate(metric="ndcg@10", op=">=", threshold=0.5),)
+    scores = {name: [1.0, 0.0, 0.5] for name in [*names, "faithfulness"]}
+    lines = shown(print_run, Runs.of(scores, plan={"gates": gates}), 80).splitlines()
     assert len(lines) <= MAX_LINES
     assert any(line.startswith("ndcg@10 ") for line in lines)  # it has a gate
     assert any(line.startswith("faithfulness ") for line in lines)
     assert any(re.fullmatch(r"and \d+ more metrics; -v shows all", line) for line in lines)
-
-
-@pytest.mark.parametrize("width", [40, 60])
-def test_numbers_are_whole_on_a_narrow_terminal(make_run: MakeRun, width: int) -> None:
-    text = shown(print_run, gated(make_run), width)
-    assert max(map(len, text.splitlines())) <= width
-    assert "0.25" in text
 
 
 def test_a_command_to_run_next_is_one_line_that_can_be_copied(tmp_path: Path) -> None:
@@ -142,36 +127,16 @@ def test_a_command_to_run_next_is_one_line_that_can_be_copied(tmp_path: Path) ->
     assert last.startswith("Next: `ragstone runs show 2")
 
 
-def test_the_next_step_stands_last(make_run: MakeRun) -> None:
-    rows = [
-        replace(make_run().rows[0], index=place, scores={"hit@5": Score.scored(place % 2)})
-        for place in range(40)
-    ]
-    *_, last = shown(print_run, make_run(rows, names=("hit@5",)), 120).splitlines()
+def test_the_next_step_stands_last() -> None:
+    run = Runs.of({"hit@5": [place % 2 for place in range(40)]})
+    *_, last = shown(print_run, run, 120).splitlines()
     assert last.startswith("Next: hit@5 is only accurate to ±0.15 (40 rows)")
-
-
-def test_without_a_worst_sample_none_is_named(make_run: MakeRun) -> None:
-    perfect = [replace(make_run().rows[0], scores={"hit@5": Score.scored(1)})]
-    assert "Worst" not in shown(print_run, make_run(perfect, names=("hit@5",)))
-    assert "Worst" not in shown(print_run, make_run([]))
+    for perfect in (Runs.of({"hit@5": [1]}), Runs.of({"hit@5": []}), Runs.of({})):
+        assert "Worst" not in shown(print_run, perfect)
 
 
 def test_the_rows(make_run: MakeRun) -> None:
     assert shown(print_rows, make_run()) == ROWS
-
-
-def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun) -> None:
-    rows = [
-        replace(make_run().rows[2], scores={"hit@5": Score.undefined("relevance is not known")})
-    ]
-    text = shown(print_run, make_run(rows, names=("hit@5",)))
-    assert re.search(r"hit@5 +– +0 of 1 rows", text)
-    assert "nan" not in text.lower()
-
-
-def test_no_metric_was_run(make_run: MakeRun) -> None:
-    assert shown(print_run, make_run(names=())).startswith("Judge: offline")
 
 
 def test_flagged_scores_are_counted_only_if_there_are_any(make_run: MakeRun) -> None:
@@ -183,47 +148,31 @@ def test_flagged_scores_are_counted_only_if_there_are_any(make_run: MakeRun) -> 
     assert "faithfulness 0.5000 (imputed)" in shown(print_rows, run)
 
 
-def test_no_color_is_obeyed(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    colour = re.compile(r"\x1b\[(\d+;)*3\d")
-    assert colour.search(shown(print_run, make_run(), force_terminal=True, color_system="standard"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    plain = shown(print_run, make_run(), force_terminal=True, color_system="standard")
-    assert not colour.search(plain)
-
-
-def test_a_file_gets_no_colour_codes(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+def test_no_color_is_obeyed_by_all(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    for show in (print_run, print_rows):
-        assert "\x1b" not in shown(show, gated(make_run))
+    colour = re.compile(r"\x1b\[(\d+;)*3\d")
+    terminal = {"force_terminal": True, "color_system": "standard"}
+    assert colour.search(shown(print_run, make_run(), **terminal))
+    assert "\x1b" not in shown(print_run, make_run()) + shown(print_rows, make_run())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colour.search(shown(print_run, make_run(), **terminal))
 
 
-@pytest.mark.parametrize(("encoding", "dash"), [("ascii", "-"), ("cp1252", "–")])
-def test_a_terminal_without_a_dash_gets_another_sign(
-    make_run: MakeRun, encoding: str, dash: str
-) -> None:
-    buffer = io.BytesIO()
-    stream = io.TextIOWrapper(buffer, encoding=encoding)
-    print_run(gated(make_run), Console(file=stream, width=110))
-    stream.flush()
-    output = buffer.getvalue().decode(encoding)
-    assert f"q4 {dash} How long" in output
-    assert "Worst by faithfulness" in output
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_without_unicode_gets_what_it_can_show(make_run: MakeRun, encoding: str) -> None:
+@each_case(("encoding", "dash"), [("ascii", "-"), ("cp1252", "–")])
+def test_a_terminal_gets_what_it_can_show(make_run: MakeRun, encoding: str, dash: str) -> None:
     buffer = io.BytesIO()
     stream = io.TextIOWrapper(buffer, encoding=encoding)
     given_ = make_run().rows[2].sample.model_copy(update={"query": "日本語?"})
     run = make_run([replace(make_run().rows[2], sample=given_)])
+    print_run(gated(make_run), Console(file=stream, width=110))
     print_run(run, Console(file=stream, width=100))
     print_rows(run, Console(file=stream, width=40))
     stream.flush()
     output = buffer.getvalue().decode(encoding)
+    assert f"q4 {dash} How long" in output
     assert "q3  ????" in output
-    assert re.search(r"faithfulness +[-–] +0 of 1 rows", output)
+    assert re.search(rf"faithfulness +{dash} +0 of 1 rows", output)
 
 
 @example("[red]x[/red][/]", 100)
@@ -243,39 +192,23 @@ def test_any_text_is_shown_and_never_obeyed(
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", output)
 
 
-@pytest.mark.parametrize("text", ["[red]x[/red]", "[/]", ":smile:", "[link=x]y[/link]"])
+@each_case("text", ["[red]x[/red]", "[/]", ":smile:", "[link=x]y[/link]"])
 def test_markup_is_shown_as_written(hostile_run: Callable[[str], Run], text: str) -> None:
     assert shown(print_rows, hostile_run(text)).startswith(f"{text}  {text}\n")
 
 
-def test_a_list_of_runs_has_their_gates_and_sentences_in_two_lines_each(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    def info(passed: bool | None, *, sentence: str = "3 of 9 answers are wrong.") -> RunInfo:
+def test_a_list_of_runs_has_their_gates_and_sentences_in_two_lines_each(make_run: MakeRun) -> None:
+    def info(passed: bool | None, sentence: str = "3 of 9 answers are wrong.") -> RunInfo:
         run = make_run(manifest={"run_id": f"gates-{passed}"})
         summary = {**run.to_dict(), "gates": [{"passed": passed}], "troubles": []}
         summary["verdict"] = {"sentence": sentence}
-        manifest = run.manifest
-        return RunInfo(
-            *(
-                manifest.run_id,
-                *[manifest.started_at] * 2,
-                None,
-                "",
-                manifest,
-                run.metrics,
-                {},
-                summary,
-            ),
-            *(None, True, 4),
-        )
+        about = run.manifest
+        times = (about.started_at, about.started_at, None, "")
+        return RunInfo(about.run_id, *times, about, run.metrics, {}, summary, None, True, 4)
 
-    infos = [info(True), info(False), info(None, sentence="")]
-    lines = shown(print_runs, infos).splitlines()
-    assert [line.split("  ")[3] for line in lines[::2]] == [
-        "gates passed", "gates failed", "gates undecided"
-    ]  # fmt: skip
-    assert (
-        lines[3] == "  qr.xlsx, localhost:8000, offline, 1 score failed: 3 of 9 answers are wrong."
-    )
+    lines = shown(print_runs, [info(True), info(False), info(None, "")]).splitlines()
+    states = [line.split("  ")[3] for line in lines[::2]]
+    assert states == ["gates passed", "gates failed", "gates undecided"]
+    about = "qr.xlsx, localhost:8000, offline, 1 score failed"
+    assert lines[3] == f"  {about}: 3 of 9 answers are wrong."
     assert lines[5].endswith("hit@5 0.6667, f1@5 0.1905, faithfulness 0.2500")

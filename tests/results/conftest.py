@@ -17,6 +17,19 @@ from ragstone.types.score import Score
 Value = float | Score | None
 
 
+def manifest_of(**fields: object) -> Manifest:
+    usual = {
+        "version": "0.1.0",
+        "started_at": datetime(2026, 3, 1, tzinfo=UTC),
+        "plan": Plan(),
+        "judge": "offline",
+        "judge_note": "word overlap",
+        "target": None,
+        "not_run": {},
+    }
+    return Manifest.model_validate(usual | fields)
+
+
 class Runs:
     """Makes runs, and the scores they are made of."""
 
@@ -58,19 +71,10 @@ class Runs:
             Row(i, sample, scores={name: _scored(values[i]) for name, values in scores.items()})
             for i, sample in enumerate(samples)
         ]
-        fields: dict[str, object] = {
-            "run_id": run_id,
-            "version": "0.1.0",
-            "started_at": datetime(2026, 3, 1, tzinfo=UTC),
-            "plan": Plan.of(dict(plan or {})),
-            "source": Source(name="data.xlsx", fingerprint="f" * 64, rows=n),
-            "judge": "offline",
-            "judge_note": "word overlap",
-            "target": None,
-            "not_run": {},
-        }
+        source = Source(name="data.xlsx", fingerprint="f" * 64, rows=n)
+        fields = {"run_id": run_id, "plan": Plan.of(dict(plan or {})), "source": source} | manifest
         metrics = {name: get(name).described for name in scores}
-        return Run(Manifest.model_validate(fields | manifest), metrics, rows, partial=partial)
+        return Run(manifest_of(**fields), metrics, rows, partial=partial)
 
 
 def _scored(value: Value) -> Score:
@@ -82,3 +86,8 @@ def _scored(value: Value) -> Score:
 @pytest.fixture
 def runs() -> type[Runs]:
     return Runs
+
+
+def draw_in_order(sample_id: str, _query: str) -> bytes:
+    """Draw rows in the order of the data."""
+    return int(sample_id.removeprefix("q")).to_bytes(4, "big")

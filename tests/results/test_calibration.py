@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cases import each_case
-from tests.results.conftest import Runs
+from tests.results.conftest import Runs, draw_in_order
 
 from ragstone.errors import UsageError
 from ragstone.results.calibration import MIN_ROWS, Calibration, load_calibration
 from ragstone.results.run import Run
 from ragstone.results.stats.labels import LabelledScores, corrected_mean
-from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import ORIGIN
 from ragstone.types.gate import Gate
@@ -25,6 +24,7 @@ from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Correction, Score
 
 AT = datetime(2026, 2, 20, tzinfo=UTC)
 NAME = "faithfulness"
+NOT_THE_SHARE = "does not score the share of supported claims"
 
 
 @pytest.fixture(autouse=True)
@@ -38,57 +38,40 @@ def scores(supported: Sequence[float]) -> list[Score]:
     found: list[Score] = []
     for support in supported:
         label = Verdict.SUPPORTED if support >= 0.5 else Verdict.NOT_ENOUGH_INFO
-        claim = JudgedClaim(
-            text="A.",
-            span=None,
-            label=label,
-            reason=None,
-            confidence=max(support, 1 - support),
-            evidence=(),
-        )
-        value = float(support >= 0.5)
+        claim = Runs.claim("A.", label).model_copy(update={"confidence": max(support, 1 - support)})
         detail = {ALL_SUPPORTED: support, MEAN_SUPPORT: support}
-        found.append(Score.scored(value, detail=detail, claims=[claim]))
+        found.append(Score.scored(float(support >= 0.5), detail=detail, claims=[claim]))
     return found
+
+
+def of(made: Sequence[Score], name: str = NAME, **options: Any) -> Run:
+    """Return a run of one metric's scores, whose rows are independent."""
+    fields: dict[str, Any] = {"judge_setups": {name: "setup"}, "plan": {"cluster": "id"}}
+    return Runs.of({name: made}, **fields | options)
 
 
 def run(n: int = 100, **options: Any) -> Run:
     """Return a run of n rows, 80 % of which the judge calls supported."""
-    fields: dict[str, Any] = {"judge_setups": {NAME: "setup"}, "plan": {"cluster": "id"}}
     made = [0.1 if place % 5 == 0 else 0.5 + place % 5 / 10 for place in range(n)]
-    return Runs.of({NAME: scores(made)}, **fields | options)
+    return of(scores(made), **options)
 
 
 @pytest.fixture(autouse=True)
 def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are drawn in the order of the data."""
-
-    def key(sample_id: str, _query: str) -> bytes:
-        return int(sample_id.removeprefix("q")).to_bytes(4, "big")
-
-    monkeypatch.setattr("ragstone.results.calibration.draw_key", key)
+    monkeypatch.setattr("ragstone.results.calibration.draw_key", draw_in_order)
 
 
 def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]:
     """Return labels of the first n rows; people disagree with the judge on every seventh."""
+    values = [(place % 5 != 0) != (place % wrong == 0) for place in range(n)]
     return [
-        HumanLabel(
-            run="a",
-            position=place,
-            sample_id=f"q{place}",
-            metric=NAME,
-            claim=claim,
-            value=(place % 5 != 0) != (place % wrong == 0),
-            annotator="ana",
-            at=AT,
-            blind=True,
-        )
-        for place in range(n)
+        HumanLabel("a", place, f"q{place}", NAME, claim, value, "ana", AT, blind=True)
+        for place, value in enumerate(values)
     ]
 
 
-def corrected(calibrated: Calibration, new: Run) -> Any:
-    found = calibrated.correct(NAME, new.manifest, new.counts, new.rows)
+def corrected(calibrated: Calibration, new: Run, name: str = NAME) -> Any:
+    found = calibrated.correct(name, new.manifest, new.counts, new.rows)
     assert found is not None
     return found
 
@@ -106,17 +89,11 @@ def test_agreement_has_a_table_and_shares() -> None:
     found = run().calibrate(labels(70), "mine").metrics[NAME]
     table, figures = found.table, found.agreement
     assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
-    means = {name: figure and round(figure.mean, 3) for name, figure in figures.items()}
-    assert means == {
-        "sensitivity": 0.96,
-        "specificity": 0.6,
-        "share": 0.857,
-        "kappa": 0.615,
-        "ac1": 0.774,
-        "0.0 to 0.2": 0.143,
-        "0.6 to 0.8": 0.857,
-        "0.8 to 1.0": 0.857,
-    }
+    names = ("sensitivity", "specificity", "share", "kappa", "ac1")
+    ranges = ("0.0 to 0.2", "0.6 to 0.8", "0.8 to 1.0")
+    assert tuple(figures) == (*names, *ranges)
+    means = [figure and round(figure.mean, 3) for figure in figures.values()]
+    assert means == [0.96, 0.6, 0.857, 0.615, 0.774, 0.143, 0.857, 0.857]
     assert figures["sensitivity"] is not None
     # Jeffreys: the quantiles of a beta with 48.5 and 2.5
     assert figures["sensitivity"].interval == pytest.approx((0.876, 0.992), abs=0.004)
@@ -124,27 +101,27 @@ def test_agreement_has_a_table_and_shares() -> None:
 
 def test_claims_of_a_row_count_once() -> None:
     given = [4] * 20 + [2] * 20
-    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
     people = claim_labels(given)
-    every = labelled.calibrate(people, "mine").metrics[NAME]
+    clustered = of(graded(given)).calibrate(people, "mine").metrics[NAME].agreement["share"]
     # of four claims 16 of 20 are right in rows of 4, and 9 of 10 in rows of 2
-    assert every.agreement["share"] is not None
-    assert every.agreement["share"].mean == pytest.approx((64 + 72) / 160)
-    one = [replace(each, claim=0, position=place) for place, each in enumerate(people)]
-    single = scores([0.9 if n % 4 < given[n // 4] else 0.1 for n in range(160)])
-    alone = Runs.of({NAME: single}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    independent = alone.calibrate(one, "mine").metrics[NAME].agreement["share"]
-    clustered = every.agreement["share"]
-    assert independent is not None
     assert clustered is not None
+    assert clustered.mean == pytest.approx((64 + 72) / 160)
+    one = [replace(each, claim=0, position=place) for place, each in enumerate(people)]
+    single = of(scores([0.9 if n % 4 < given[n // 4] else 0.1 for n in range(160)]))
+    independent = single.calibrate(one, "mine").metrics[NAME].agreement["share"]
+    assert independent is not None
     assert clustered.mean == pytest.approx(independent.mean)
     assert np.ptp(clustered.interval) != pytest.approx(np.ptp(independent.interval), rel=0.02)
+    given = [place % 5 for place in range(40)]
+    people = claim_labels(given)
+    labelled = of(graded(given))
+    found = corrected(labelled.calibrate(people, "mine"), labelled)
+    assert found.mean == pytest.approx(sum(bool(each.value) for each in people) / len(people))
 
 
 def test_rows_with_some_labels_do_not_count() -> None:
     given = [4] * 30
-    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    people = claim_labels(given)
+    labelled, people = of(graded(given)), claim_labels(given)
     first = [each for each in people if each.claim == 0 or each.position >= 22]
     found = corrected(labelled.calibrate(first, "mine"), labelled)
     assert found.labels == 8
@@ -154,9 +131,7 @@ def test_rows_with_some_labels_do_not_count() -> None:
     )
     unsure = [replace(people[0], value=None), *people[1:]]
     assert labelled.calibrate(unsure, "mine").metrics[NAME].gaps.startswith("1 of the first 30 ")
-    with pytest.raises(
-        UsageError, match="no row whose labels decide: they are ties, of some of it"
-    ):
+    with pytest.raises(UsageError, match="no row whose labels decide: they are ties, of some of"):
         labelled.calibrate([each for each in people if each.claim == 0], "mine")
 
 
@@ -164,44 +139,20 @@ def test_probabilities_make_the_interval_narrower() -> None:
     """People support a claim as often as the judge's probability has it."""
     rng = np.random.default_rng(5)
     support = [round(float(x), 3) for x in rng.random(400)]
-    new = Runs.of({NAME: scores(support)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    new = of(scores(support))
     people = [
         replace(each, value=bool(rng.random() < support[each.position])) for each in labels(100)
     ]
     calibrated = new.calibrate(people, "mine")
     found = corrected(calibrated, new)
-    plain = [each.model_copy(update={"detail": {}}) for each in scores(support)]
-    verdicts = Runs.of({NAME: plain}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    wider = corrected(calibrated, verdicts)
-    assert np.ptp(found.interval) < 0.97 * np.ptp(wider.interval)
+    plain = of([each.model_copy(update={"detail": {}}) for each in scores(support)])
+    assert np.ptp(found.interval) < 0.97 * np.ptp(corrected(calibrated, plain).interval)
     name = f"{NAME}:expected"
-    expected = [
-        each.model_copy(update={"value": x})
-        for each, x in zip(scores(support), support, strict=True)
-    ]
-    graded_run = Runs.of({name: expected}, judge_setups={name: "setup"}, plan={"cluster": "id"})
-    of_it = graded_run.calibrate([replace(each, metric=name) for each in people], "mine")
-    result = of_it.correct(name, graded_run.manifest, graded_run.counts, graded_run.rows)
-    assert result is not None
+    pairs = zip(scores(support), support, strict=True)
+    expected = of([each.model_copy(update={"value": x}) for each, x in pairs], name)
+    of_it = expected.calibrate([replace(each, metric=name) for each in people], "mine")
+    result = corrected(of_it, expected, name)
     assert (result.mean, result.interval) == (found.mean, found.interval)
-
-
-def test_changed_rows_are_noticed() -> None:
-    labelled = run()
-    calibrated = labelled.calibrate(labels(70), "mine")
-    rows = [*labelled.rows]
-    other = Sample.model_validate({"id": "q3", "query": "?", "response": "Another answer."})
-    rows[3] = replace(rows[3], sample=other)
-    rows[5] = replace(rows[5], scores={NAME: scores([0.9])[0]})
-    changed = Run(labelled.manifest, labelled.metrics, rows)
-    found = corrected(calibrated, changed)
-    assert found.mean is None
-    assert found.problem == (
-        "2 of its 70 labelled rows changed since; label them again, and then use `ragstone labels "
-        "calibrate a`"
-    )
-    found = corrected(calibrated, Run(labelled.manifest, labelled.metrics, rows[:3] + rows[4:]))
-    assert found.problem.startswith("2 of its 70")
 
 
 OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
@@ -217,9 +168,7 @@ OTHER = {"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100}
         ({"plan": {"columns": {"response": "a"}}}, {"plan": {"columns": {"response": "b"}}}),
     ],
 )
-def test_labels_of_another_run_correct_nothing(
-    labelled: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_labels_of_others_correct_nothing(labelled: dict[str, Any], other: dict[str, Any]) -> None:
     mine = run(**labelled)
     calibrated = mine.calibrate(labels(70), "mine")
     assert corrected(calibrated, mine).problem is None
@@ -239,18 +188,28 @@ def test_another_run_of_the_same_answers_has_the_same_labels() -> None:
     calibrated, again = run().calibrate(labels(70), "mine"), run(run_id="c")
     assert calibrated.of_another_run(again.manifest) is None
     assert corrected(calibrated, again) == corrected(calibrated, run())
+    other_head = run(run_id="c", plan={"cluster": "id", "header_row": 3})
+    assert calibrated.of_another_run(other_head.manifest) is not None
+    mine, rescored = run(target="rag"), run(run_id="c", target="rag").manifest
+    identity = {**rescored.identity, ORIGIN: mine.manifest.run_id}
+    rescored = rescored.model_copy(update={"identity": identity})
+    assert mine.calibrate(labels(70), "mine").of_another_run(rescored) is None
 
 
-def test_another_row_of_names_reads_other_answers() -> None:
-    other = run(run_id="c", plan={"cluster": "id", "header_row": 3})
-    assert run().calibrate(labels(70), "mine").of_another_run(other.manifest) is not None
-
-
-def test_a_run_scored_again_has_the_labels_of_its_answers() -> None:
-    mine, again = run(target="rag"), run(run_id="c", target="rag").manifest
-    identity = {**again.identity, ORIGIN: mine.manifest.run_id}
-    again = again.model_copy(update={"identity": identity})
-    assert mine.calibrate(labels(70), "mine").of_another_run(again) is None
+def test_changed_rows_are_noticed() -> None:
+    labelled = run()
+    calibrated = labelled.calibrate(labels(70), "mine")
+    rows = [*labelled.rows]
+    other = Sample.model_validate({"id": "q3", "query": "?", "response": "Another answer."})
+    rows[3] = replace(rows[3], sample=other)
+    rows[5] = replace(rows[5], scores={NAME: scores([0.9])[0]})
+    for changed in (rows, rows[:3] + rows[4:]):
+        found = corrected(calibrated, Run(labelled.manifest, labelled.metrics, changed))
+        assert found.mean is None
+        assert found.problem == (
+            "2 of its 70 labelled rows changed since; label them again, and then use `ragstone "
+            "labels calibrate a`"
+        )
 
 
 def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> None:
@@ -265,34 +224,28 @@ def test_a_stored_run_with_labels_of_another_run_has_the_mean_of_the_judge() -> 
     assert stored.gates()[0].passed is None
     assert "calibration mine cannot decide (its labels are of run a" in stored.troubles[0]
     assert stored.to_dict()
+    gates = [Gate(metric="hit@5", op=">=", threshold=0.6, of="corrected")]
+    unjudged = Runs.of({"hit@5": [1.0, 0.0, 1.0]}, plan={"gates": gates}).gates()[0]
+    assert (unjudged.of, unjudged.passed) == ("mean", True)
 
 
-@each_case(
-    ("new", "why"),
-    [
-        ({"judge": "openai:gpt-4o"}, "it is for the judge offline, and this run used openai"),
-        ({"judge_setups": {NAME: "new prompt"}}, "other prompts or settings"),
-    ],
-)
-def test_another_judge_or_prompt_has_no_corrected_mean(new: dict[str, Any], why: str) -> None:
-    found = corrected(run().calibrate(labels(70), "mine"), run(**new))
-    assert found.mean is None
-    assert why in found.problem
-
-
-def test_another_policy_has_no_corrected_mean() -> None:
-    other = f"{NAME}:deepeval"
-    new = Runs.of({other: scores([0.9] * 30)}, judge_setups={other: "setup"})
-    found = run().calibrate(labels(70), "mine").correct(other, new.manifest, new.counts, new.rows)
-    assert found is not None
-    assert found.mean is None
-    assert "it is for faithfulness, with another policy" in (found.problem or "")
-
-
-def test_a_metric_of_another_kind_is_left_alone() -> None:
-    new = Runs.of({"context_recall": [0.5, 0.7]})
+def test_another_judge_prompt_or_policy_has_no_corrected_mean_and_a_pass_mark_is_none() -> None:
     calibrated = run().calibrate(labels(70), "mine")
-    assert calibrated.correct("context_recall", new.manifest, new.counts, new.rows) is None
+    deepeval = f"{NAME}:deepeval"
+    for name, new, why in (
+        (NAME, run(judge="openai:x"), "it is for the judge offline, and this run used openai"),
+        (NAME, run(judge_setups={NAME: "new prompt"}), "other prompts or settings"),
+        (deepeval, of(scores([0.9] * 30), deepeval), "it is for faithfulness, with another policy"),
+    ):
+        found = corrected(calibrated, new, name)
+        assert found.mean is None
+        assert why in found.problem
+    marked = f"{NAME},threshold=0.8"
+    new = of(scores([0.9] * 100), marked, run_id="b")
+    assert corrected(calibrated, new, marked).problem is None
+    unlike = Runs.of({"context_recall": [0.5, 0.7]})
+    given = unlike.manifest, unlike.counts, unlike.rows
+    assert calibrated.correct("context_recall", *given) is None
 
 
 def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
@@ -302,13 +255,9 @@ def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
     old = run(plan={"max_age": 5, "cluster": "id"})
     assert "over 5 days before the run (max_age)" in corrected(calibrated, old).problem
     assert corrected(calibrated, run(plan={"max_age": 30, "cluster": "id"})).problem is None
-    unlike = Runs.of(
-        {NAME: scores([0.02] * 50 + [0.8] * 50)}, judge_setups={NAME: "setup"}, run_id="b"
-    )
-    found = corrected(calibrated, unlike)
-    assert "figure for 50% of the rows is outside the labelled range, 0.10 to 0.90" in (
-        found.problem
-    )
+    found = corrected(calibrated, of(scores([0.02] * 50 + [0.8] * 50), run_id="b"))
+    outside = "figure for 50% of the rows is outside the labelled range, 0.10 to 0.90"
+    assert outside in found.problem
     assert found.mean is not None
 
 
@@ -333,16 +282,19 @@ def test_a_gate_on_the_corrected_mean() -> None:
     assert "no calibration has labels of it" in plain.troubles[0]
 
 
-def test_metrics_without_a_judge_keep_their_mean() -> None:
-    gates = [Gate(metric="hit@5", op=">=", threshold=0.6, of="corrected")]
-    found = Runs.of({"hit@5": [1.0, 0.0, 1.0]}, plan={"gates": gates}).gates()[0]
-    assert (found.of, found.passed) == ("mean", True)
-
-
 def test_responses_are_labelled_as_a_whole() -> None:
-    found = run().calibrate(labels(70, claim=None), "mine").metrics[NAME]
-    assert found.of == "responses"
-    assert found.table.both == 48
+    whole = labels(70, claim=None)
+    calibrated = run().calibrate(whole, "mine")
+    assert calibrated.metrics[NAME].table.both == 48
+    found = corrected(calibrated, run())
+    assert (found.of, found.judge) == ("responses", 0.8)
+    for more, fewer in ((whole, labels(20)), (labels(60), whole[:20])):  # the kind with more rows
+        kept = run().calibrate([*more, *fewer], "mine").metrics[NAME]
+        assert kept.of == ("responses" if more is whole else "claims")
+    made = scores([0.9] * 60)
+    made[::2] = [each.model_copy(update={"claims": ()}) for each in made[::2]]
+    odd = [each for each in whole[:60] if each.position % 2]  # only rows with claims are drawn
+    assert of(made).calibrate(odd, "mine").metrics[NAME].gaps == ""
 
 
 def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
@@ -356,166 +308,93 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
     assert found.annotators == ("ana", "ben")
     seen = [replace(each, blind=False) for each in one[:4]]
     assert run().calibrate([*seen, *one[4:]], "mine").metrics[NAME].not_blind == 4
+    late = AT.replace(year=2027)
+    unused = [replace(each, claim=None, annotator="ben", at=late) for each in labels(3)]
+    found = run().calibrate([*labels(40), *unused], "mine").metrics[NAME]
+    assert (found.labelled_at, found.annotators) == (AT, ("ana",))
 
 
 @each_case(
-    ("given", "why"),
+    ("made", "given", "why"),
     [
-        ([], "has no labels: label it with `ragstone labels start a`"),
-        ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
-        ([replace(labels(1)[0], metric="hallucinated_claims")], "where 1 is best"),
+        (scores([0.9]), [], "has no labels: label it with `ragstone labels start a`"),
+        (scores([0.9]), [replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
+        (scores([0.9]), [replace(labels(1)[0], metric="hallucinated_claims")], "where 1 is best"),
+        ([*scores([0.9]), Score.scored(1.0)], labels(1), NOT_THE_SHARE),
+        ([scores([0.1])[0].model_copy(update={"value": 1.0})], labels(1), NOT_THE_SHARE),
     ],
 )
-def test_what_cannot_be_calibrated(given: list[HumanLabel], why: str) -> None:
+def test_what_has_no_calibration(made: list[Score], given: list[HumanLabel], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        run().calibrate(given, "mine")
+        of(made).calibrate(given, "mine")
 
 
 def test_a_calibration_is_a_file(here: Path) -> None:
     made = run().calibrate(labels(30), "mine")
-    assert made.save() == Path(".ragstone/calibrations/mine.json")
+    path = made.save()
+    assert path == Path(".ragstone/calibrations/mine.json")
     assert load_calibration("mine") == made
     with pytest.raises(UsageError, match=r"no calibration 'other' in .* \(mine\)"):
         load_calibration("other")
     with pytest.raises(UsageError, match="use letters"):
         load_calibration("../mine")
-    (here / ".ragstone/calibrations/mine.json").write_text("{}")
-    with pytest.raises(UsageError, match="is not a calibration of this version"):
-        load_calibration("mine")
-
-
-def test_a_missing_calibration_of_a_stored_run_is_a_problem_not_an_error() -> None:
-    found = run(plan={"calibration": "gone"}).summary()[NAME].corrected
-    assert found is not None
-    assert "there is no calibration 'gone'" in (found.problem or "")
+    missing = run(plan={"calibration": "gone"}).summary()[NAME].corrected
+    assert missing is not None
+    assert "there is no calibration 'gone'" in (missing.problem or "")
+    path.with_name("yours.json").write_text(path.read_text())
+    assert load_calibration("yours").name == "yours"
+    impossible = r"mine.json is not a calibration .*metrics.faithfulness"
+    text = path.read_text()
+    for old, new, why in (
+        (text, "{}", "is not a calibration of this version"),
+        ('"human": 1.0', '"human": 7', impossible),
+        ('"human": 1.0', '"human": NaN', impossible),
+        ('"position": 1,', '"position": 0,', impossible),
+        ('"judge": "offline"', '"judge": "other"', "is not as ragstone wrote it; create it again"),
+    ):
+        assert old in text
+        (here / path).write_text(text.replace(old, new, 1))
+        with pytest.raises(UsageError, match=why):
+            load_calibration("mine")
 
 
 def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
     """Return scores of n claims, so many of them supported by the judge."""
-    made: list[Score] = []
-    for count in supported:
-        verdicts = scores([0.9] * count + [0.1] * (n - count))
-        claims = [claim for one in verdicts for claim in one.claims]
-        made.append(Score.scored(count / n, claims=claims))
-    return made
+    verdicts = [scores([0.9] * count + [0.1] * (n - count)) for count in supported]
+    return [
+        Score.scored(count / n, claims=[claim for score in made for claim in score.claims])
+        for count, made in zip(supported, verdicts, strict=True)
+    ]
 
 
 def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
     """Return labels of all claims: people reject one claim in five that the judge supports."""
     found: list[HumanLabel] = []
-    for place, count in enumerate(supported):
-        (one,) = labels(1)
+    for one, count in zip(labels(len(supported)), supported, strict=True):
         for claim in range(n):
-            value = claim < count and (place + claim) % 5 != 0
-            found.append(
-                replace(
-                    one, position=place, sample_id=f"q{place}", claim=claim, value=value,
-                )
-            )  # fmt: skip
+            value = claim < count and (one.position + claim) % 5 != 0
+            found.append(replace(one, claim=claim, value=value))
     return found
-
-
-def test_labels_of_all_claims_give_their_mean() -> None:
-    given = [place % 5 for place in range(40)]
-    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    people = claim_labels(given)
-    found = corrected(labelled.calibrate(people, "mine"), labelled)
-    assert found.mean == pytest.approx(sum(bool(each.value) for each in people) / len(people))
-
-
-def test_a_pass_mark_changes_no_calibration() -> None:
-    calibrated = run().calibrate(labels(70), "mine")
-    marked = Runs.of(
-        {f"{NAME},threshold=0.8": scores([0.9] * 100)},
-        run_id="b",
-        judge_setups={f"{NAME},threshold=0.8": "setup"},
-    )
-    found = calibrated.correct(f"{NAME},threshold=0.8", marked.manifest, marked.counts, marked.rows)
-    assert found is not None
-    assert found.problem is None
-
-
-def test_labels_of_responses_are_compared_with_the_share_of_best_scores() -> None:
-    labelled = run()
-    found = corrected(labelled.calibrate(labels(70, claim=None), "mine"), labelled)
-    assert (found.of, found.judge) == ("responses", 0.8)
-
-
-@each_case(
-    ("old", "new"),
-    [
-        ('"human": 1.0', '"human": 7'),
-        ('"human": 1.0', '"human": NaN'),
-        ('"position": 1,', '"position": 0,'),
-    ],
-)
-def test_a_calibration_with_impossible_values_is_refused(old: str, new: str) -> None:
-    path = run().calibrate(labels(70), "mine").save()
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(UsageError, match=r"mine.json is not a calibration .*metrics.faithfulness"):
-        load_calibration("mine")
-
-
-def test_a_renamed_calibration_has_the_name_of_its_file() -> None:
-    path = run().calibrate(labels(70), "mine").save()
-    path.rename(path.with_name("yours.json"))
-    assert load_calibration("yours").name == "yours"
-
-
-def test_a_policy_that_scores_other_claims_cannot_be_calibrated() -> None:
-    made = scores([0.1] * 30)
-    generous = [each.model_copy(update={"value": 1.0}) for each in made]
-    labelled = Runs.of({NAME: generous}, judge_setups={NAME: "setup"})
-    with pytest.raises(UsageError, match="does not score the share of supported claims"):
-        labelled.calibrate(labels(30), "mine")
-
-
-def test_scores_without_claims_cannot_be_calibrated() -> None:
-    made = [*scores([0.9] * 29), Score.scored(1.0)]
-    labelled = Runs.of({NAME: made}, judge_setups={NAME: "setup"})
-    with pytest.raises(UsageError, match="does not score the share of supported claims"):
-        labelled.calibrate(labels(29), "mine")
 
 
 def test_rows_left_out_of_the_draw_decide_no_gate() -> None:
     """Whoever labels only rows that look good gets no gate to pass."""
+
+    def problem(given: list[HumanLabel]) -> str | None:
+        return corrected(run().calibrate(given, "mine"), run()).problem
+
     easy = [each for each in labels(60) if each.value]
-    found = corrected(run().calibrate(easy, "mine"), run())
-    assert found.problem == (
+    why = (
         f"{60 - len(easy)} of the first 60 rows drawn have no label that counts; the others may "
         "be unlike them, so label those, too"
     )
-    unsure = [each if each.value else replace(each, value=None) for each in labels(60)]
-    assert corrected(run().calibrate(unsure, "mine"), run()).problem == found.problem
-    against = [replace(each, annotator="ben", value=True) for each in labels(60)]
+    assert problem(easy) == why
     assert (
-        "of the first 60 rows"
-        in corrected(run().calibrate([*labels(60), *against], "m"), run()).problem
+        problem([each if each.value else replace(each, value=None) for each in labels(60)]) == why
     )
-    few = [each for each in labels(60) if each.position % 12]
-    assert corrected(run().calibrate(few, "mine"), run()).problem is None
-
-
-def test_of_claims_and_responses_the_kind_with_more_rows_counts() -> None:
-    whole, some = labels(60, claim=None), labels(20)
-    assert run().calibrate([*whole, *some], "mine").metrics[NAME].of == "responses"
-    assert run().calibrate([*labels(60), *whole[:20]], "mine").metrics[NAME].of == "claims"
-
-
-def test_a_calibration_changed_by_hand_is_refused() -> None:
-    path = run().calibrate(labels(70), "mine").save()
-    path.write_text(path.read_text().replace('"judge": "offline"', '"judge": "other"', 1))
-    with pytest.raises(UsageError, match="is not as ragstone wrote it; create it again"):
-        load_calibration("mine")
-
-
-def test_labels_that_do_not_count_renew_nothing() -> None:
-    new = AT.replace(year=2027)
-    unused = [replace(each, claim=None, annotator="ben", at=new) for each in labels(3)]
-    found = run().calibrate([*labels(40), *unused], "mine").metrics[NAME]
-    assert (found.labelled_at, found.annotators) == (AT, ("ana",))
+    against = [replace(each, annotator="ben", value=True) for each in labels(60)]
+    assert "of the first 60 rows" in (problem([*labels(60), *against]) or "")
+    assert problem([each for each in labels(60) if each.position % 12]) is None
 
 
 @pytest.mark.slow  # a simulation
@@ -548,13 +427,3 @@ def test_a_system_that_is_too_bad_rarely_passes(
         by_mean += times * (found.mean >= threshold)
     assert passes <= 0.03 * 2000
     assert by_mean > 0.2 * 2000
-
-
-def test_of_responses_too_only_rows_with_claims_are_drawn() -> None:
-    made = scores([0.9] * 60)
-    made = [
-        each if n % 2 else each.model_copy(update={"claims": ()}) for n, each in enumerate(made)
-    ]
-    half = Runs.of({NAME: made}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
-    whole = [each for each in labels(60, claim=None) if each.position % 2]
-    assert half.calibrate(whole, "mine").metrics[NAME].gaps == ""

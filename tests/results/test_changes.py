@@ -1,8 +1,6 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import pytest
 from tests.cases import each_case
 
 from ragstone.results.comparison import About, ClaimChanges, Comparison, Kind, compare
@@ -17,12 +15,6 @@ MARK = Gate(metric="hit@5", op=">=", threshold=0.8)
 def compared(runs: RUNS, **changed: Any) -> Comparison:
     one, two = runs.of({"faithfulness": [1]}), runs.of({"faithfulness": [1]}, run_id="b", **changed)
     return compare(one, two)
-
-
-def test_what_is_the_same_is_not_listed(runs: RUNS) -> None:
-    comparison = compared(runs)
-    assert comparison.changes == ()
-    assert not comparison.judge_changed
 
 
 @each_case(
@@ -61,25 +53,6 @@ def test_a_change_is_told_in_its_group(
     assert comparison.judge_changed is (about is About.JUDGE)
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"judge": "openai:m", "judge_note": "a model"}, "judge"),
-        ({"plan": {"temperature": 0.5}}, "temperature"),
-    ],
-)
-def test_what_follows_from_another_judge_is_not_told_again(
-    runs: RUNS, changed: dict[str, Any], told: str
-) -> None:
-    comparison = compared(runs, identity={"judge setup": "0123"}, **changed)
-    assert [change.name for change in comparison.changes] == [told]
-
-
-def test_a_changed_prompt_is_told_beside_another_policy(runs: RUNS) -> None:
-    comparison = compared(runs, identity={"judge setup": "0123"}, plan={"policy": "ragas"})
-    assert len(comparison.changes) == 2
-
-
 def test_the_judge_comes_first_and_the_data_next(runs: RUNS) -> None:
     source = Source(name="data.xlsx", fingerprint="e" * 64, rows=1)
     comparison = compared(runs, source=source, judge="other", version="9", target="t")
@@ -87,59 +60,45 @@ def test_the_judge_comes_first_and_the_data_next(runs: RUNS) -> None:
     assert told == [About.JUDGE, About.DATA, About.TARGET, About.VERSION]
 
 
-def test_where_nobody_was_judged_no_judge_changed(runs: RUNS) -> None:
-    a = runs.of({"hit@5": [1]}, judge=None, judge_note=None)
-    b = runs.of({"hit@5": [1]}, judge=None, judge_note=None, plan={"judge": "openai:m"})
-    assert compare(a, b).changes == ()
+def test_what_follows_from_another_judge_is_not_told_again(runs: RUNS) -> None:
+    for changed, told in (
+        ({"judge": "openai:m", "judge_note": "a model"}, ["judge"]),
+        ({"plan": {"temperature": 0.5}}, ["temperature"]),
+        ({"plan": {"policy": "ragas"}}, ["prompts, model and options (hash)", "policy"]),
+    ):
+        comparison = compared(runs, identity={"judge setup": "0123"}, **changed)
+        assert [change.name for change in comparison.changes] == told
 
 
-def test_another_judge_of_other_metrics_is_no_changed_judge(runs: RUNS) -> None:
-    """No metric of both runs asks a judge."""
-    a = runs.of({"hit@5": [1], "faithfulness": [1]}, judge="openai:m", plan={"judge": "openai:m"})
+def test_where_no_metric_of_both_was_judged_no_judge_changed(runs: RUNS) -> None:
+    assert compared(runs).changes == ()
     b = runs.of({"hit@5": [1]}, run_id="b", judge=None, judge_note=None)
-    comparison = compare(a, b)
-    assert comparison.changes == ()
-    assert not comparison.judge_changed
+    a = runs.of({"hit@5": [1]}, judge=None, judge_note=None, plan={"judge": "openai:m"})
+    other = runs.of({"hit@5": [1], "faithfulness": [1]}, judge="openai:m")
+    for one in (a, other):
+        comparison = compare(one, b)
+        assert (comparison.changes, comparison.judge_changed) == ((), False)
 
 
-def test_the_same_judge_for_one_more_kind_of_question_is_no_changed_judge(runs: RUNS) -> None:
+@each_case(
+    ("setup", "plan", "changes"),
+    [
+        ("1", {"embedding_model": "openai:e"}, [(About.SETTINGS, "embedding_model")]),
+        ("2", {}, [(About.JUDGE, "prompts, model and options (hash)")]),
+    ],
+)
+def test_the_same_judge_for_one_more_kind_of_question_is_no_changed_judge(
+    runs: RUNS, setup: str, plan: dict[str, str], changes: list[tuple[About, str]]
+) -> None:
     """Its hash in the identity covers the questions of all metrics."""
-    a, b = (
-        runs.of(
-            {name: [1] for name in setups},
-            run_id=run_id,
-            identity={"judge setup": run_id},
-            judge_setups=setups,
-            plan=plan,
-        )
-        for run_id, setups, plan in (
-            ("a", {"faithfulness": "1"}, {}),
-            ("b", {"faithfulness": "1", "context_recall": "2"}, {"embedding_model": "openai:e"}),
-        )
-    )
+    one = {"identity": {"judge setup": "a"}, "judge_setups": {"faithfulness": "1"}}
+    setups = {"faithfulness": setup, "context_recall": "2"}
+    other = {"identity": {"judge setup": "b"}, "judge_setups": setups, "plan": plan}
+    a = runs.of({"faithfulness": [1]}, **one)
+    b = runs.of({"faithfulness": [1], "context_recall": [1]}, run_id="b", **other)
     comparison = compare(a, b)
-    assert [(change.about, change.name) for change in comparison.changes] == [
-        (About.SETTINGS, "embedding_model")
-    ]
-    assert not comparison.judge_changed
-    old = [replace(run, manifest=run.manifest.model_copy(update={"judge_setups": {}})) for run in (
-        a, b)]  # fmt: skip
-    assert [change.name for change in compare(*old).changes] == ["embedding_model"]
-
-
-def test_another_setup_for_a_metric_of_both_runs_is_a_changed_judge(runs: RUNS) -> None:
-    a, b = (
-        runs.of(
-            {"faithfulness": [1], **more},
-            run_id=run_id,
-            identity={"judge setup": run_id},
-            judge_setups={"faithfulness": run_id, **dict.fromkeys(more, "2")},
-        )
-        for run_id, more in (("a", {}), ("b", {"context_recall": [1]}))
-    )
-    comparison = compare(a, b)
-    assert [change.about for change in comparison.changes] == [About.JUDGE]
-    assert comparison.judge_changed
+    assert [(change.about, change.name) for change in comparison.changes] == changes
+    assert comparison.judge_changed is (setup == "2")
 
 
 def test_another_rule_for_a_metric_is_a_changed_judge(runs: RUNS) -> None:
@@ -163,35 +122,34 @@ def changes(
 
 
 def test_an_example_with_one_of_each(runs: RUNS) -> None:
-    was = [
-        runs.claim("It lasts 20 hours.", YES),
-        runs.claim("It weighs 9 g.", YES, "the sheet says so"),
-        runs.claim("It is blue.", NO),
-        runs.claim("It floats.", YES, "the sheet says so"),
-        runs.claim("It sings.", NO),
-    ]
-    now = [
-        runs.claim("it lasts  20 hours.", YES),
-        runs.claim("It weighs 9 g.", NO, "it is 90 g"),
-        runs.claim("It is blue.", YES),
-        runs.claim("It sings.", UNKNOWN),
-        runs.claim("It flies.", UNKNOWN, "nobody says so"),
-    ]
-    found = changes(runs, was, now)
+    def claims(*given: tuple[str, Label, str | None]) -> list[JudgedClaim]:
+        return [runs.claim(*each) for each in given]
+
+    same, sheet = "It lasts 20 hours.", "the sheet says so"
+    weighs, blue, floats = "It weighs 9 g.", "It is blue.", "It floats."
+    was = claims((same, YES, None), (weighs, YES, sheet), (blue, NO, None), (floats, YES, sheet))
+    now = claims(
+        ("it lasts  20 hours.", YES, None),
+        (weighs, NO, "it is 90 g"),
+        (blue, YES, None),
+        ("It flies.", UNKNOWN, "nobody says so"),
+    )
+    sings = [runs.claim("It sings.", label) for label in (NO, UNKNOWN)]
+    found = changes(runs, [*was, sings[0]], [*now, sings[1]])
     assert found.unchanged == 2
     assert set(found.counts.values()) == {1}
     assert found.appeared_unsupported == 1
     told = {kind: found.first[kind][0] for kind in Kind}
     assert {kind: (each.text, each.a, each.b, each.reason) for kind, each in told.items()} == {
-        Kind.LOST: ("It weighs 9 g.", YES, NO, "it is 90 g"),
-        Kind.GAINED: ("It is blue.", NO, YES, None),
+        Kind.LOST: (weighs, YES, NO, "it is 90 g"),
+        Kind.GAINED: (blue, NO, YES, None),
         Kind.APPEARED: ("It flies.", None, UNKNOWN, "nobody says so"),
-        Kind.VANISHED: ("It floats.", YES, None, "the sheet says so"),
+        Kind.VANISHED: (floats, YES, None, sheet),
     }
     assert told[Kind.LOST].sample_id == "q0"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [("20 Hours", "20 HOURS"), ("ﬁne", "fine"), ("１０ g", "10 g"), ("a\u00a0b", " a  b\n")],
 )
@@ -206,15 +164,6 @@ def test_a_claim_held_against_other_texts_is_another_claim(runs: RUNS) -> None:
     assert found.counts[Kind.APPEARED] == found.counts[Kind.VANISHED] == 1
 
 
-def test_only_the_first_few_are_told_and_all_are_counted(runs: RUNS) -> None:
-    found = changes(runs, [], [runs.claim(f"It has {i} legs.", NO) for i in range(4)], top=2)
-    assert found.counts[Kind.APPEARED] == found.appeared_unsupported == 4
-    assert [each.text for each in found.first[Kind.APPEARED]] == [
-        "It has 0 legs.",
-        "It has 1 legs.",
-    ]
-
-
 def test_of_those_that_appeared_the_unsupported_come_first(runs: RUNS) -> None:
     told = [runs.claim(f"It has {i} legs.", YES if i < 3 else NO) for i in range(5)]
     found = changes(runs, [], told, top=3)
@@ -224,10 +173,6 @@ def test_of_those_that_appeared_the_unsupported_come_first(runs: RUNS) -> None:
 
 def test_claims_of_a_sample_that_failed_in_one_run_are_no_change(runs: RUNS) -> None:
     a = runs.of({"faithfulness": [runs.claimed(1.0, runs.claim("It floats.", YES))]})
-    b = runs.of({"faithfulness": [runs.failed()]}, run_id="b")
-    (found,) = compare(a, b).claims
+    (found,) = compare(a, runs.of({"faithfulness": [runs.failed()]}, run_id="b")).claims
     assert not any(found.counts.values())
-
-
-def test_a_metric_without_claims_has_no_part_in_it(runs: RUNS) -> None:
     assert compare(runs.of({"hit@5": [1]}), runs.of({"hit@5": [1]})).claims == ()

@@ -1,18 +1,19 @@
-import tracemalloc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
+from tests.cases import each_case
+from tests.results.conftest import Runs
 
 from ragstone.reports.view import grouping_lines
 from ragstone.results.comparison import compare
-from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.grouping import Grouping
+from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.row import Row
-from ragstone.types.sample import Context, Sample
-from ragstone.types.score import Score
+from ragstone.types.sample import Context
 
 RUNS = Any
 RNG = np.random.default_rng(12)
@@ -27,24 +28,16 @@ def rows(
     values: Sequence[float] | None = None,
 ) -> list[Row]:
     """Make rows that share nothing except what is given."""
-    given = values or RNG.random(n).tolist()
+    texts = contexts or [["everywhere", f"only in {i}"] for i in range(n)]
+    made = Runs.of(
+        {"hit@1": values or RNG.random(n).tolist()},
+        queries=[f"Why {each}?" for each in queries] if queries else None,
+        tags=tags or [{"n": i} for i in range(n)],
+    )
+    found = [tuple(Context(text=str(text)) for text in each) for each in texts]
     return [
-        Row(
-            i,
-            Sample.model_validate(
-                {
-                    "id": f"s{i}",
-                    "query": f"Why {queries[i]}?" if queries else f"What is {i}?",
-                    "response": f"It is {i}.",
-                    "contexts": [Context(text=str(text)) for text in contexts[i]]
-                    if contexts
-                    else [Context(text="everywhere"), Context(text=f"only in {i}")],
-                    "tags": tags[i] if tags else {"n": i},
-                }
-            ),
-            scores={"hit@1": Score.scored(given[i])},
-        )
-        for i in range(n)
+        replace(row, sample=row.sample.model_copy(update={"contexts": found[row.index]}))
+        for row in made.rows
     ]
 
 
@@ -52,59 +45,59 @@ def grouping(given: Sequence[Row], cluster: str | None = None) -> Grouping:
     return RunSummaryBuilder.of(given, ["hit@1"], cluster=cluster).grouping
 
 
-SIXTY: dict[str, dict[str, Any]] = {
-    "queries": {"queries": [f"{i // 3}" for i in range(60)]},
-    "sets of contexts": {"contexts": [[f"{i // 3}", "more"][:: (-1) ** i] for i in range(60)]},
-    "sources": {"tags": [{"Source file": f"{i // 3}.pdf", "kind": "x"} for i in range(60)]},
-}
+THIRDS = [str(i // 3) for i in range(60)]
+TURNED = [[third, "more"][:: (-1) ** i] for i, third in enumerate(THIRDS)]
+TWELVE = {"queries": [*range(12)] * 20, "contexts": [[i // 12] for i in range(240)]}
 
 
-@pytest.mark.parametrize("shared", SIXTY)
-def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -> None:
-    found = grouping(rows(60, **SIXTY[shared]))
+@each_case(
+    ("shared", "given"),
+    [
+        ("queries", {"queries": THIRDS}),
+        ("sets of contexts", {"contexts": TURNED}),
+        ("sources", {"tags": [{"Source file": f"{x}.pdf", "kind": "x"} for x in THIRDS]}),
+    ],
+)
+def test_rows_that_share_something_are_grouped(shared: str, given: dict[str, Any]) -> None:
+    found = grouping(rows(60, **given))
     assert (found.rows, found.groups) == (60, 20)
     (line,) = grouping_lines(found)
     assert line.startswith(f"60 rows grouped into 20 by shared {shared} (`cluster=id` ")
 
 
+@each_case(
+    ("n", "given", "groups", "by"),
+    [
+        (40, {}, 40, ()),  # one context of several in common
+        (40, {"contexts": [[]] * 40}, 40, ()),
+        (24, {"queries": [i % 6 for i in range(24)]}, 6, ("query",)),
+        (8, {"queries": [i % 7 for i in range(8)]}, 7, ("query",)),
+        (8, {"contexts": [[max(i, 1)] for i in range(8)]}, 7, ("contexts",)),
+        (60, {"queries": ["what"] * 12 + [i // 2 for i in range(48)]}, 25, ("query",)),
+        (60, {"contexts": [["a"]] * 40 + [[i // 2] for i in range(20)]}, 50, ("contexts",)),
+        # twelve questions about each of 20 sources connect all rows, so one kind alone counts
+        (240, TWELVE, 12, ("query",)),
+    ],
+)
+def test_what_groups_rows(n: int, given: dict[str, Any], groups: int, by: tuple[str, ...]) -> None:
+    found = grouping(rows(n, **given))
+    assert (found.groups, found.by) == (groups, by)
+
+
 def test_groups_are_the_clusters_of_the_interval(runs: RUNS) -> None:
-    values = [float(i // 3 % 4 > 0) for i in range(60)]
-    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
-    labels = [i // 3 for i in range(60)]
-    assert run.summary()["hit@5"].interval == mean_interval(values, clusters=labels)
-    assert run.to_dict()["grouping"] == {
-        "rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}
-    }  # fmt: skip
-    alone = runs.of({"hit@5": values}, queries=run_queries(run), plan={"cluster": "id"})
-    assert alone.summary()["hit@5"].interval == mean_interval(values)
-    assert list(grouping_lines(alone.counts.grouping)) == []
-
-
-def run_queries(run: Any) -> list[str]:
-    return [row.sample.query for row in run.rows]
-
-
-def test_rows_without_a_score_do_not_shift_the_groups(runs: RUNS) -> None:
     values = [None if i % 5 == 0 else float(i // 3 % 4 > 0) for i in range(60)]
-    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
+    queries = [f"Why {i // 3}?" for i in range(60)]
+    run = runs.of({"hit@5": values}, queries=queries)
     scored = [(value, i // 3) for i, value in enumerate(values) if value is not None]
     numbers, labels = zip(*scored, strict=True)
     assert run.summary()["hit@5"].interval == mean_interval(numbers, clusters=labels)
-
-
-def test_rows_that_share_nothing_have_the_interval_of_independent_rows(runs: RUNS) -> None:
-    values = RNG.random(40).tolist()
-    run = runs.of({"hit@5": values})
-    assert run.summary()["hit@5"].interval == mean_interval(values)
-    assert (run.counts.grouping.groups, run.counts.grouping.labels) == (40, None)
-
-
-def test_one_context_of_several_in_common_does_not_group_rows() -> None:
-    assert grouping(rows(40)).by == ()
-
-
-def test_rows_without_contexts_share_none() -> None:
-    assert grouping(rows(40, contexts=[[]] * 40)) == Grouping(40, 40)
+    expected = {"rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}}
+    assert run.to_dict()["grouping"] == expected
+    alone = runs.of({"hit@5": values}, queries=queries, plan={"cluster": "id"})
+    assert alone.summary()["hit@5"].interval == mean_interval(numbers)
+    assert list(grouping_lines(alone.counts.grouping)) == []
+    unlike = runs.of({"hit@5": values})
+    assert unlike.summary()["hit@5"].interval == mean_interval(numbers)
 
 
 def test_rows_are_connected_through_others() -> None:
@@ -117,51 +110,24 @@ def test_rows_are_connected_through_others() -> None:
     assert found.labels.tolist() == [0, 0, 0, *range(3, 40)]
 
 
-def test_the_order_of_the_rows_changes_no_interval() -> None:
-    given = rows(80, queries=[i % 17 for i in range(80)], contexts=[[i % 23] for i in range(80)])
-    found = set()
-    for some in (given, given[::-1], [given[i] for i in RNG.permutation(80)]):
-        counts = RunSummaryBuilder.of(some, ["hit@1"])
-        found.add(counts.scores["hit@1"].summary(groups=counts.grouping.labels).interval)
-    assert len(found) == 1
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("given", "line"),
     [
         ({"contexts": [["the handbook"]] * 60}, "60 rows share 1 set of contexts"),
         ({"queries": ["what"] * 60}, "60 rows share 1 query"),
-        ({"contexts": [[i % 3] for i in range(60)]}, "60 rows share 3 sets of contexts"),
         ({"contexts": [["a"]] * 45 + [[i] for i in range(15)]}, "45 rows share 1 set of contexts"),
         ({"contexts": [[i % 9] for i in range(60)]}, "60 rows share 9 sets of contexts"),
         ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
+        ({"tags": [{"source": "handbook.pdf"}] * 60}, None),  # not worth a line
     ],
 )
-def test_a_few_values_are_not_grouped_and_the_report_says_so(
-    given: dict[str, Any], line: str
-) -> None:
+def test_a_few_values_are_not_grouped_as_is_said(given: dict[str, Any], line: str | None) -> None:
     found = grouping(rows(60, **given))
     assert (found.groups, found.labels) == (60, None)
-    (words,) = list(grouping_lines(found))
-    assert words.startswith(f"{line}, too few for grouping: intervals do not generalize to other ")
-
-
-def test_a_large_group_among_small_ones_is_grouped_too() -> None:
-    found = grouping(rows(60, queries=["what"] * 12 + [i // 2 for i in range(48)]))
-    assert (found.groups, found.fixed) == (25, {})
-    found = grouping(rows(60, contexts=[["a"]] * 40 + [[i // 2] for i in range(20)]))
-    assert (found.groups, found.fixed) == (50, {"contexts": (40, 1)})
-
-
-@pytest.mark.parametrize(("n", "groups"), [(24, 6), (45, 9), (8, 7)])
-def test_repeated_queries_are_grouped_even_if_they_are_few(n: int, groups: int) -> None:
-    found = grouping(rows(n, queries=[i % groups for i in range(n)]))
-    assert (found.groups, found.by) == (groups, ("query",))
-
-
-def test_a_shared_set_of_contexts_in_small_data_is_grouped() -> None:
-    found = grouping(rows(8, contexts=[[max(i, 1)] for i in range(8)]))
-    assert (found.groups, found.fixed) == (7, {})
+    words = list(grouping_lines(found))
+    assert len(words) == (line is not None)
+    why = "too few for grouping: intervals do not generalize to other "
+    assert not line or words[0].startswith(f"{line}, {why}")
 
 
 def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
@@ -174,60 +140,24 @@ def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
     assert grouping(rows(60, tags=late)).groups == 40
 
 
-def test_one_source_of_all_rows_is_not_worth_a_line() -> None:
-    assert list(grouping_lines(grouping(rows(60, tags=[{"source": "handbook.pdf"}] * 60)))) == []
+def test_a_named_tag_wins() -> None:
+    given = rows(60, queries=THIRDS, tags=[{"source": i % 4} for i in range(60)])
+    by_source, alone = grouping(given, "source"), grouping(given, "id")
+    assert (by_source.groups, alone.groups) == (4, 60)
+    assert list(grouping_lines(by_source)) == ["60 rows grouped into 4 by source"]
+    assert list(grouping_lines(alone)) == []
 
 
-def test_questions_asked_about_every_source_are_grouped_by_one_kind_only() -> None:
-    """Twelve questions about each of 20 sources: all rows are connected."""
-    n = 240
-    found = grouping(
-        rows(n, queries=[i % 12 for i in range(n)], contexts=[[i // 12] for i in range(n)])
-    )
-    assert (found.groups, found.by) == (12, ("query",))
+def paired(run_id: str, contexts: list[list[object]], values: list[float]) -> Run:
+    run = Runs.of({"hit@1": values}, run_id=run_id)
+    return replace(run, rows=rows(len(values), contexts=contexts, values=values))
 
 
-@pytest.mark.parametrize(("cluster", "groups"), [("source", 4), ("id", 60)])
-def test_a_named_tag_wins(cluster: str, groups: int) -> None:
-    tags = [{"source": i % 4} for i in range(60)]
-    found = grouping(rows(60, queries=[i // 3 for i in range(60)], tags=tags), cluster)
-    assert found.groups == groups
-    assert list(grouping_lines(found)) == (
-        ["60 rows grouped into 4 by source"] if groups == 4 else []
-    )
-
-
-def test_a_long_chain_is_one_group() -> None:
-    n = 200_000
-    order = np.random.default_rng(3).permutation(n)
-    links = order // 2, (order + 1) // 2
-    found = Grouping.of(n, {"query": [links[0] + 1], "contexts": [links[1] + 1]}, explicit=True)
-    assert found.groups == 1
-
-
-def test_a_million_rows_are_grouped_in_little_memory() -> None:
-    """The hashes of a row take 24 bytes."""
-    keys = RowKeys()
-    given = rows(20_000, queries=[i // 2 for i in range(20_000)])
-    tracemalloc.start()
-    for row in given:
-        keys.add(row.sample.query, row.sample.contexts, row.sample.tags)
-    used = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert used < 40 * 20_000
-    found = Grouping.of(20_000, keys.keys)
-    assert found.groups == 10_000
-
-
-def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None:
-    def run(run_id: str, values: list[float], contexts: list[list[object]]) -> Any:
-        made = runs.of({"hit@1": values}, run_id=run_id)
-        return type(made)(made.manifest, made.metrics, rows(60, contexts=contexts, values=values))
-
+def test_pairs_that_share_contexts_in_either_run_are_grouped() -> None:
     shared, own = [[i // 3] for i in range(60)], [[i] for i in range(60)]
     ones, others = [1.0] * 60, [float(i // 3 > 4) for i in range(60)]
-    several = run("a", ones, shared), run("b", others, own)
-    apart = run("a", ones, own), run("b", others, own)
+    several = paired("a", shared, ones), paired("b", own, others)
+    apart = paired("a", own, ones), paired("b", own, others)
     grouped = compare(*several)
     assert grouped.grouping.groups == 20
     assert grouped.metric_changes[0].p == 2 / 32  # five sources differ
@@ -237,33 +167,13 @@ def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None
     assert grouped.to_dict()["grouping"]["by"] == ["contexts"]
 
 
-def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs(runs: RUNS) -> None:
+def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs() -> None:
     """Two retrievers over 40 documents: together, shared contexts connect every pair."""
     rng = np.random.default_rng(5)
-
-    def run(run_id: str, mean: float) -> Any:
-        contexts = [[each] for each in rng.integers(40, size=120).tolist()]
-        values = (rng.random(120) < mean).astype(float).tolist()
-        made = runs.of({"hit@1": values}, run_id=run_id)
-        return type(made)(made.manifest, made.metrics, rows(120, contexts=contexts, values=values))
-
-    found = compare(run("a", 0.9), run("b", 0.3))
+    a, b = (
+        paired(name, rng.integers(40, size=(120, 1)).tolist(), (rng.random(120) < mean).tolist())
+        for name, mean in (("a", 0.9), ("b", 0.3))
+    )
+    found = compare(a, b)
     assert 30 <= found.grouping.groups <= 40
     assert found.metric_changes[0].p < 0.001
-
-
-@pytest.mark.slow  # a simulation
-def test_several_responses_to_a_source_are_covered_by_default(runs: RUNS) -> None:
-    """95% intervals covered 88% if rows were taken as independent; benchmarks/ has more."""
-    rng = np.random.default_rng(13)
-    covered = {None: 0, "id": 0}
-    for _ in range(400):
-        right = rng.beta(4, 1, 30).repeat(4)
-        values = (right > rng.random(120)).astype(float).tolist()
-        for cluster in covered:
-            queries = [f"Why {i // 4}?" for i in range(120)]
-            run = runs.of({"hit@5": values}, queries=queries, plan={"cluster": cluster})
-            low, high = run.summary()["hit@5"].interval
-            covered[cluster] += low <= 0.8 <= high
-    assert 0.92 <= covered[None] / 400 <= 0.975
-    assert covered["id"] / 400 < 0.92

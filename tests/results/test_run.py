@@ -1,17 +1,17 @@
 import json
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.cases import each_case
+from tests.results.conftest import Runs, manifest_of
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
 from ragstone.metrics import get
-from ragstone.results.run import Run, RunInterruptedError
-from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.results.run import Run
+from ragstone.results.run_summary import RunSummaryBuilder, TargetHealth
 from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.gate import Gate
 from ragstone.types.reply import Exchange, Failure, Reply, Usage
 from ragstone.types.row import Row, TargetCall
@@ -32,18 +32,10 @@ def row(index: int, hit: Score, *calls: TargetCall) -> Row:
 
 
 def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
-    manifest = Manifest(
-        run_id="r1",
-        version="0.1.0",
-        started_at=datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC),
-        plan=Plan(k=3, gates=gates),
-        source=Source(name="data.xlsx", fingerprint="ab", rows=len(rows)),
-        judge="offline",
-        judge_note="words",
-        target=None,
-        not_run={"context_precision": "needs a model"},
-    )
+    source = Source(name="data.xlsx", fingerprint="ab", rows=len(rows))
     metrics = {name: get(name).info() for name in ("hit@5", "faithfulness")}
+    plan, not_run = Plan(k=3, gates=gates), {"context_precision": "needs a model"}
+    manifest = manifest_of(run_id="r1", plan=plan, source=source, not_run=not_run)
     return Run(manifest, metrics, rows, extras={"hit@5": {"Hits": 1}})
 
 
@@ -60,73 +52,35 @@ def test_a_summary_is_of_each_metrics_scores() -> None:
     assert (faithful.mean, faithful.scored, faithful.undefined, faithful.extra) == (1, 1, 2, {})
 
 
-def test_a_run_of_no_rows_has_no_mean() -> None:
-    assert {summary.mean for summary in run_of().summary().values()} == {None}
-    assert run_of().usage() == Usage()
-
-
-def test_gates_are_held_against_the_summary() -> None:
-    gates = (
-        Gate(metric="hit@5", op=">=", threshold=0.8),
-        Gate(metric="hit@5", op="<=", threshold=0.5),
-    )
-    assert [result.passed for result in run_of(HIT, MISS, gates=gates).gates()] == [False, True]
-
-
-def test_usage_adds_up_over_rows() -> None:
-    assert run_of(HIT, MISS).usage() == Usage(calls=4, prompt_tokens=20)
-
-
-def test_the_targets_time_for_a_row_is_that_of_all_its_calls() -> None:
-    assert HIT.latency_ms == 40
-    assert FAILED.latency_ms is None
-
-
 def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
-    health = RunSummaryBuilder.of([HIT, MISS, FAILED], ["hit@5"]).health()
-    assert health is not None
-    assert (health.asked, health.failed) == ({"search": 2, "chat": 2}, {"chat": 1})
-    assert health.error_rate == 0.25
+    def health(*rows: Row) -> TargetHealth | None:
+        return RunSummaryBuilder.of(rows, ["hit@5"]).health()
+
+    found = health(HIT, MISS, FAILED)
+    assert found is not None
+    assert (found.asked, found.failed) == ({"search": 2, "chat": 2}, {"chat": 1})
+    assert found.error_rate == 0.25
     # of 10, 20 and 30 ms: the middle, and 9/10 of the way from the middle to the top
-    assert health.p50_ms == 20
-    assert health.p95_ms == pytest.approx(29)
-
-
-def test_a_target_that_always_failed_has_no_latency() -> None:
-    health = RunSummaryBuilder.of(
-        [row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))], ["hit@5"]
-    ).health()
-    assert health is not None
-    assert (health.error_rate, health.p50_ms, health.p95_ms) == (1, None, None)
-
-
-def test_a_target_that_was_not_asked_has_no_health() -> None:
-    assert RunSummaryBuilder.of([FAILED], ["hit@5"]).health() is None
-    assert run_of(FAILED).to_dict()["target_health"] is None
+    assert (found.p50_ms, found.p95_ms) == (20, pytest.approx(29))
+    always = health(row(0, Score.scored(1), TargetCall("chat", 1.0, LATE)))
+    assert always is not None
+    assert (always.error_rate, always.p50_ms, always.p95_ms) == (1, None, None)
+    assert health(FAILED) is None
+    assert (HIT.latency_ms, FAILED.latency_ms) == (40, None)
 
 
 def test_the_summary_for_machines_has_the_stable_shape() -> None:
     gates = (Gate(metric="hit@5", op=">=", threshold=0.5),)
-    said = run_of(HIT, MISS, gates=gates).to_dict()
+    said: Any = run_of(HIT, MISS, gates=gates).to_dict()
     assert json.loads(json.dumps(said, allow_nan=False)) == said | {"gates": said["gates"]}
     assert {"run_id", "version", "dataset", "target", "judge", "policy", "metrics", "not_run"} | {
         "gates", "usage"
     } <= said.keys()  # fmt: skip
-    metrics = said["metrics"]
-    assert isinstance(metrics, dict)
     assert {
         "mean", "interval", "n", "scored", "undefined", "failed", "flagged", "causes", "pass_rate"
-    } <= metrics["hit@5"].keys()  # fmt: skip
-    assert said["gates"] == [
-        {
-            "metric": "hit@5",
-            "op": ">=",
-            "threshold": 0.5,
-            "of": "mean",
-            "value": 0.5,
-            "passed": True,
-        }
-    ]
+    } <= said["metrics"]["hit@5"].keys()  # fmt: skip
+    gate = {"metric": "hit@5", "op": ">=", "threshold": 0.5, "of": "mean"}
+    assert said["gates"] == [gate | {"value": 0.5, "passed": True}]
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
         "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,
@@ -157,41 +111,23 @@ def test_a_row_for_machines_has_the_stable_shape() -> None:
          "confidence": None, "evidence": [], "against": "contexts", "judge": None}
     ]  # fmt: skip
     assert said["contexts"] == [{"text": "20 h", "id": "1", "score": None}]
-
-
-def test_a_failed_score_is_null_for_machines_never_0() -> None:
-    scores = FAILED.to_dict()["scores"]
-    assert isinstance(scores, dict)
-    score = scores["hit@5"]
-    assert (score["state"], score["value"], score["cause"]) == ("failed", None, "timeout")
-
-
-def test_an_interrupted_run_is_carried_by_what_ctrl_c_raises() -> None:
-    run = run_of(HIT)
-    stop = RunInterruptedError(run)
-    assert isinstance(stop, KeyboardInterrupt)
-    assert stop.run is run
+    failed: Any = FAILED.to_dict()["scores"]
+    told = [failed["hit@5"][name] for name in ("state", "value", "cause")]
+    assert told == ["failed", None, "timeout"]
 
 
 def test_metrics_that_failed_too_often_are_in_one_message() -> None:
-    scores = {
-        name: Score.failed(Cause.TIMEOUT, "late") for name in ("faithfulness", "context_recall")
-    }
-    sample = Sample(id="a", query="?")
-    rows = [Row(place, sample, scores={**scores, "hit@5": Score.scored(1)}) for place in (0, 1)]
-    late = replace(rows[1], scores={**rows[1].scores, "hit@5": Score.failed(Cause.TIMEOUT, "late")})
-    metrics = {name: get(name).described for name in late.scores}
-    manifest = run_of(HIT).manifest
-    run = Run(manifest, metrics, [rows[0], late])
-    (message,) = run.too_much_failed
+    late = Score.failed(Cause.TIMEOUT, "late")
+    both = {"faithfulness": [late] * 2, "context_recall": [late] * 2, "hit@5": [1, late]}
+    (message,) = Runs.of(both).too_much_failed
     shares = "2 of 2 scores of faithfulness, context_recall and 1 of 2 scores of hit@5"
     assert message == f"{shares} failed, more than 10% (max_failure_rate)"
 
 
-@pytest.mark.parametrize("sources", ["aaaa", "aabb"])
-def test_a_gate_on_the_interval_of_equal_groups_says_so(sources: str) -> None:
+@each_case(("found", "sources"), [("aaaa", "aaaa"), ("azaz", "aabb"), ("azaz", "aaaa")])
+def test_a_gate_on_the_interval_of_equal_scores_or_groups_says_so(found: str, sources: str) -> None:
     rows = [
-        {"query": f"q{i}", "ranking": ["a"], "relevance": ["az"[i % 2]], "from": sources[i]}
+        {"query": f"q{i}", "ranking": ["a"], "relevance": [found[i]], "from": sources[i]}
         for i in range(4)
     ]
     options: Any = {
@@ -203,11 +139,3 @@ def test_a_gate_on_the_interval_of_equal_groups_says_so(sources: str) -> None:
     why = "no interval: all 4 scores, or the means of their groups, are equal"
     assert run.troubles == (f"hit@5: {why}, so >= 0.1 cannot be checked",)
     assert "why" not in run.gates()[0].model_dump()
-
-
-def test_a_gate_on_the_interval_of_equal_scores_says_so() -> None:
-    rows = [{"query": f"q{i}", "ranking": [f"a{i}", "b"], "relevance": [f"a{i}"]} for i in range(4)]
-    options: Any = {"gates_on": "interval", "fail_under": {"precision@2": 0.1}}
-    run = evaluate(rows, metrics="precision", k=2, **options)
-    (why,) = run.troubles
-    assert why.startswith("precision@2: no interval: all 4 scores, or the means of their groups")

@@ -10,40 +10,33 @@ from tests.results.conftest import Runs
 from ragstone.errors import UsageError
 from ragstone.results.comparison import compare
 from ragstone.results.paired import Finding
-from ragstone.results.stats.paired_tests import holm
+from ragstone.results.stats.paired_tests import holm, sign_flip
 from ragstone.results.systems import LETTERS, side_by_side
 
 scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=30, max_size=30)
 
 
-def flipped_p(differences: np.ndarray, draws: int = 20_000) -> float:
-    """Return the p of a sign-flip test, computed directly."""
-    signs = np.random.default_rng(1).choice([-1, 1], size=(draws, len(differences)))
-    return float(np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9))
-
-
 def test_letters_are_the_pairs_whose_p_by_holm_is_below_5_percent(runs: type[Runs]) -> None:
     rng = np.random.default_rng(3)
-    base = rng.random((2, 60))
-    shifts = [(0.0, 0.0), (0.02, 0.1), (0.15, 0.1)]
+    base, shifts = rng.random((2, 60)), [(0.0, 0.0), (0.02, 0.1), (0.15, 0.1)]
+    names = ("hit@5", "mrr@5")
     values = [
         np.clip(base + np.array(shift)[:, None] + rng.normal(0, 0.1, (2, 60)), 0, 1)
         for shift in shifts
     ]
-    names = ("hit@5", "mrr@5")
-    three = [
-        runs.of(dict(zip(names, map(list, each), strict=True)), run_id=f"r{i}")
-        for i, each in enumerate(values)
-    ]
-    found = side_by_side(three, names=["x", "y", "z"])
+    found = side_by_side(
+        [
+            runs.of(dict(zip(names, each.tolist(), strict=True)), run_id=f"r{i}")
+            for i, each in enumerate(values)
+        ]
+    )
     tested = [(a, b, m) for a in range(3) for b in range(a + 1, 3) for m in range(2)]
-    ps = holm([flipped_p(values[b][m] - values[a][m]) for a, b, m in tested])
+    ps = holm([sign_flip(values[b][m] - values[a][m]).p for a, b, m in tested])
     assert found.tests == len(tested)
     for a, b in permutations(range(3), 2):
         for m, name in enumerate(names):
             p = ps[tested.index((min(a, b), max(a, b), m))]
             higher = values[a][m].mean() > values[b][m].mean()
-            assert abs(p - 0.05) > 0.01
             assert (LETTERS[b] in found.table[name][1][a].worse) == (higher and p < 0.05)
     assert [cell.best for cell in found.table["hit@5"][1]] == [False, False, True]
 
@@ -65,12 +58,8 @@ def test_values_are_side_by_side_in_the_order_of_the_first(runs: type[Runs]) -> 
     b = runs.of({"hit@5": [0.25, 0.75]}, run_id="b", ids=["q2", "q0"])
     values = side_by_side([a, b]).values("hit@5")
     np.testing.assert_equal(values, [[1.0, 0.75], [0.0, np.nan], [0.5, 0.25]])
-
-
-def test_too_many_systems_and_none_in_common_are_refused(runs: type[Runs]) -> None:
-    a, b = runs.of({"hit@5": [1.0]}), runs.of({"mrr@5": [1.0]})
     with pytest.raises(UsageError, match="no metric in common"):
-        side_by_side([a, a, b])
+        side_by_side([a, a, runs.of({"mrr@5": [1.0]})])
     with pytest.raises(UsageError, match="at most 25 systems, but there are 26"):
         side_by_side([a] * 26)
 
@@ -91,9 +80,7 @@ def test_the_finding_has_the_numbers_of_the_table(a: list[float], b: list[float]
     assert "regression" not in words
 
 
-def test_a_loss_comes_before_a_gain_and_the_metric_of_the_verdict_before_others(
-    runs: type[Runs],
-) -> None:
+def test_a_loss_comes_before_a_gain(runs: type[Runs]) -> None:
     def headline(**values: float) -> str:
         b = runs.of({name: [value] * 20 for name, value in values.items()}, run_id="b")
         a = runs.of({name: [0.5] * 20 for name in values}, run_id="a")

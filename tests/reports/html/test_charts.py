@@ -5,23 +5,14 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.reports.format import LABELS
-from ragstone.reports.html.charts import (
-    GAUGE,
-    HEIGHT,
-    WIDTH,
-    Point,
-    forest,
-    gauge,
-    lines,
-    spark,
-)
+from ragstone.reports.html.charts import GAUGE, HEIGHT, WIDTH, Point, forest, gauge, lines, spark
 from ragstone.reports.html.page import read_asset
 from ragstone.results.paired import MetricChange, Unscored
 from ragstone.results.stats.paired_tests import WinLossTie
 
-EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
 HOSTILE = "</title><script>alert(1)</script>\x1b\"'"
 
 
@@ -54,12 +45,7 @@ def test_a_spark_ends_at_the_last_value_and_one_value_has_none() -> None:
     assert spark([0.5], "one") == ""
 
 
-def test_nothing_scored_has_no_picture() -> None:
-    assert gauge(None, None, (0, 1)) is None
-    assert forest([]) is None
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("mean", "ends", "start", "length"),
     [
         (0.5, (0, 1), 0, GAUGE / 2),
@@ -68,22 +54,15 @@ def test_nothing_scored_has_no_picture() -> None:
         (0.0, (0, 1), 0, 1),
     ],
 )
-def test_a_gauge_begins_at_zero(
+def test_gauges_begin_at_0(
     mean: float, ends: tuple[float, float], start: float, length: float
 ) -> None:
-    bar = read(gauge(mean, None, ends))
+    bar = read(gauge(mean, (ends[0], 1.2), ends))
     assert bar.numbers("bar", "x") == [start]
     assert bar.numbers("bar", "width") == [length]
-
-
-def test_an_interval_beyond_the_range_ends_at_it() -> None:
-    bar = read(gauge(0.9, (0.8, 1.2), (0, 1)))
-    assert bar.numbers("whisker", "x1") == [pytest.approx(GAUGE * 0.8)]
-    assert bar.numbers("whisker", "x2") == [GAUGE]
-
-
-def test_a_score_without_a_known_range_has_no_gauge() -> None:
-    assert gauge(0.5, None, None) is None
+    assert bar.numbers("whisker", "x1") == [0]
+    assert bar.numbers("whisker", "x2") == [GAUGE], "an interval beyond the range ends at it"
+    assert gauge(mean, None, None) is None
 
 
 def change(name: str, difference: float | None, **given: object) -> MetricChange:
@@ -109,34 +88,28 @@ def test_differences_share_an_axis_and_lie_within_their_intervals() -> None:
     assert set(plots.rows) == {"hit@5", "mrr@5"}
     one, two = read(plots.rows["hit@5"]), read(plots.rows["mrr@5"])
     for plot in (one, two):
-        assert (
-            plot.numbers("range", "x1") < plot.numbers("point", "cx") < plot.numbers("range", "x2")
+        low, point, high = (
+            plot.numbers(*where) for where in (("range", "x1"), ("point", "cx"), ("range", "x2"))
         )
+        assert low < point < high
         assert plot.numbers("zero", "x1") == [WIDTH / 2]
     assert one.numbers("point", "cx") < [WIDTH / 2] < two.numbers("point", "cx")
     assert one.of("worse")
     assert two.of("same")
     low, high = two.numbers("mde", "x1")
     assert WIDTH / 2 - low == pytest.approx(high - WIDTH / 2)
-    assert two.title == (
-        "mrr@5: B - A +0.0500, interval -0.1000 – 0.2000, smallest detectable effect 0.1500"
-    )
-
-
-def test_differences_of_other_ranges_are_shares_of_them() -> None:
-    plots = forest([change("hit@5", 0.5), change("rubric", 2.0, span=4.0)])
-    assert plots
-    assert plots.shares
-    places = [read(plot).numbers("point", "cx") for plot in plots.rows.values()]
-    assert places[0] == places[1]
+    ends = "interval -0.1000 – 0.2000, smallest detectable effect 0.1500"
+    assert two.title == f"mrr@5: B - A +0.0500, {ends}"
+    shares = forest([change("hit@5", 0.5), change("rubric", 2.0, span=4.0)])
+    assert shares
+    assert shares.shares
+    first, second = (read(plot).numbers("point", "cx") for plot in shares.rows.values())
+    assert first == second
+    assert forest([]) is None
 
 
 def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
-    points = [
-        Point("1", 0.25, (0.0, 0.5)),
-        Point("3", 0.5, None),
-        Point(HOSTILE, 1.0, (0.75, 1.0)),
-    ]
+    points = [Point("1", 0.25, (0.0, 0.5)), Point("3", 0.5, None), Point(HOSTILE, 1.0, (0.75, 1.0))]
     plot = read(lines({"": points}, (0, 1), title=HOSTILE))
     low, middle, high = plot.numbers("point", "cy")
     assert low - middle == HEIGHT / 4

@@ -1,7 +1,6 @@
 """The viewer, served from a store of a few runs on a free port of loopback."""
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.cases import add_run
+from tests.results.conftest import manifest_of
 from tests.viewing import serve_in_background
 
 from ragstone.metrics import get
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.config import Manifest, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
@@ -35,10 +35,6 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     text: str
-
-    @property
-    def data(self) -> dict[str, object]:
-        return json.loads(self.text)
 
 
 @dataclass(frozen=True)
@@ -62,17 +58,9 @@ class Served:
 
 
 def manifest(run_id: str, *, minutes: int = 0, judge: str = "offline") -> Manifest:
-    return Manifest(
-        run_id=run_id,
-        version="0.1.0",
-        started_at=START + timedelta(minutes=minutes),
-        plan=Plan(),
-        source=Source(name="data.xlsx", fingerprint="ab", rows=12),
-        judge=judge,
-        judge_note="words",
-        target=None,
-        not_run={},
-    )
+    source = Source(name="data.xlsx", fingerprint="ab", rows=12)
+    at = START + timedelta(minutes=minutes)
+    return manifest_of(run_id=run_id, started_at=at, source=source, judge=judge)
 
 
 def row(place: int, *, supported: bool, text: str = "It lasts 20 hours.") -> Row:
@@ -80,20 +68,14 @@ def row(place: int, *, supported: bool, text: str = "It lasts 20 hours.") -> Row
     evidence = Evidence(context=0, start=0, end=8, quote=text[:8], verified=True)
     verdict = Verdict(label=label, reason="The context says so.", evidence=(evidence,))
     claim = JudgedClaim.of(Claim(text=text, span=(0, len(text))), verdict)
-    return Row(
-        place,
-        Sample(
-            id=f"q{place}",
-            query=f"How long, number {place}?",
-            response=text,
-            contexts=(Context(text=text, id="5"),),
-            tags={"kind": "odd" if place % 2 else "even"},
-        ),
-        scores={
-            "faithfulness": Score.scored(float(supported), claims=[claim]),
-            "hit@5": Score.scored(1.0) if place % 3 else Score.undefined("nothing is relevant"),
-        },
-    )
+    tags = {"kind": "odd" if place % 2 else "even"}
+    contexts, query = (Context(text=text, id="5"),), f"How long, number {place}?"
+    sample = Sample(id=f"q{place}", query=query, response=text, contexts=contexts, tags=tags)
+    scores = {
+        "faithfulness": Score.scored(float(supported), claims=[claim]),
+        "hit@5": Score.scored(1.0) if place % 3 else Score.undefined("nothing is relevant"),
+    }
+    return Row(place, sample, scores=scores)
 
 
 def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -> None:
@@ -124,11 +106,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("store") / "runs.db"
     with Store.open(place) as store:
         keep(store, manifest("run-a"), [row(i, supported=i > 5) for i in range(12)])
-        keep(
-            store,
-            manifest("run-b", minutes=1, judge="other"),
-            [row(i, supported=True) for i in range(12)],
-        )
+        right = [row(i, supported=True) for i in range(12)]
+        keep(store, manifest("run-b", minutes=1, judge="other"), right)
         stopped = [row(i, supported=True, text=HOSTILE) for i in range(5)]
         keep(store, manifest("run-c", minutes=2), stopped, ended=False)
     with serving(place) as found:

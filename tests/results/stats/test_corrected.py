@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.cases import each_case
 
 from ragstone.results.stats.labels import (
+    Agreement,
     LabelledScores,
+    best_threshold,
     corrected_difference,
     corrected_mean,
 )
@@ -35,10 +38,8 @@ def run(
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> tuple[Numbers, Numbers]:
     """Return the judge's verdicts and the labels, given the number of rows of each kind."""
     counts = [yes_yes, yes_no, no_yes, no_no]
-    return (
-        np.repeat([1.0, 1.0, 0.0, 0.0], counts),
-        np.repeat([1.0, 0.0, 1.0, 0.0], counts),
-    )
+    judged, human = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    return np.repeat(judged, counts), np.repeat(human, counts)
 
 
 def judged_yes(yes: int, n: int) -> Numbers:
@@ -57,18 +58,24 @@ def test_verdicts_are_post_stratified() -> None:
     assert found.interval == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.004)
 
 
-def test_labels_of_all_rows_leave_nothing_to_the_judge() -> None:
+def test_labels_of_all_rows_leave_nothing_to_the_judge_and_alike_rows_count_as_one() -> None:
     judged, human = table(18, 2, 10, 10)
     draws = np.random.default_rng(3).beta(29, 13, 10**6)  # two labels each for yes and no
     found = corrected_mean(run(judged, judged, human))
     assert found.mean == pytest.approx(28 / 40)
     assert found.interval == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.01)
+    given = judged_yes(800, 1000), *table(60, 20, 10, 30)
+    alone, alike = (corrected_mean(run(*given, units=units)).interval for units in (1, 5))
+    assert np.ptp(alike) > 1.5 * np.ptp(alone)
 
 
-def test_an_interval_never_collapses() -> None:
+def test_an_interval_never_collapses_nor_leaves_the_range() -> None:
     low, high = corrected_mean(run(np.ones(500), np.ones(30), np.ones(30))).interval
     assert 0.85 < low < 0.95
     assert 0.99 < high <= 1
+    judged = np.random.default_rng(6).beta(2, 6, 20)
+    found = corrected_mean(run(np.full(500, 0.95), judged, np.clip(1.6 * judged, 0, 1)))
+    assert (found.mean, found.interval[1]) == (1.0, 1.0)
 
 
 def test_graded_scores_are_a_regression() -> None:
@@ -97,23 +104,6 @@ def test_rows_drawn_more_often_count_less() -> None:
     assert not unweighted.interval[0] < human.mean() < unweighted.interval[1]
 
 
-def test_unequal_chances_cost_precision() -> None:
-    judged, human = table(45, 5, 5, 45)
-    scores = judged_yes(500, 1000)
-    uneven = np.tile([0.01, 0.1], 50)
-    equal = corrected_mean(run(scores, judged, human)).interval
-    wide = corrected_mean(run(scores, judged, human, chances=uneven)).interval
-    assert np.ptp(wide) == pytest.approx(np.ptp(equal) * 1.29, rel=0.15)  # Kish: 60 of 100
-
-
-def test_alike_rows_count_as_one() -> None:
-    judged, human = table(60, 20, 10, 30)
-    scores = judged_yes(800, 1000)
-    alone = corrected_mean(run(scores, judged, human)).interval
-    alike = corrected_mean(run(scores, judged, human, units=5)).interval
-    assert np.ptp(alike) > 1.5 * np.ptp(alone)
-
-
 def test_pairs_count_as_pairs() -> None:
     judged, human = table(40, 10, 10, 40)
     scores = np.concatenate([judged, judged_yes(500, 900)])
@@ -124,26 +114,57 @@ def test_pairs_count_as_pairs() -> None:
     assert 0 < found.mean < 0.05
     assert np.ptp(found.interval) < 0.6 * np.ptp(corrected_mean(one).interval)
     swapped = corrected_difference(run(scores, judged, better), one)
-    low, high = found.interval
     assert swapped.mean == pytest.approx(-found.mean)
-    assert swapped.interval == pytest.approx((-high, -low))
-
-
-def test_a_run_does_not_differ_from_itself() -> None:
-    judged, human = table(40, 5, 5, 10)
-    same = run(judged_yes(700, 1000), judged, human)
-    low, high = corrected_difference(same, same).interval
+    assert swapped.interval == pytest.approx((-found.interval[1], -found.interval[0]))
+    low, high = corrected_difference(one, one).interval
     assert -0.05 < low < 0 < high < 0.05
 
 
-def test_the_same_rows_have_the_same_interval() -> None:
-    judged, human = table(18, 2, 10, 10)
-    given = run(judged_yes(800, 1000), judged, human)
-    assert corrected_mean(given) == corrected_mean(given)
+@each_case(
+    ("table", "kappa", "ac1"),
+    [
+        # 70 % agree, 50 % by chance
+        ((20, 5, 10, 15), 0.4, (0.7 - 2 * 0.55 * 0.45) / (1 - 2 * 0.55 * 0.45)),
+        # 96 % agree, 92.98 % by chance; for AC1, 241 of 250 labels are True
+        ((118, 5, 0, 2), (0.96 - 14_528 / 125**2) / (1 - 14_528 / 125**2), 0.957017),
+        ((10, 0, 0, 10), 1.0, 1.0),
+        ((0, 10, 10, 0), -1.0, -1.0),
+        ((9, 0, 0, 0), None, 1.0),
+        ((0, 0, 0, 9), None, 1.0),
+        ((0, 9, 0, 0), 0.0, -1.0),
+        ((0, 0, 0, 0), None, None),
+    ],
+)
+def test_a_table_has_its_kappa_and_ac1(
+    table: tuple[int, int, int, int], kappa: float | None, ac1: float | None
+) -> None:
+    found = Agreement(*table)
+    assert found.kappa == (None if kappa is None else pytest.approx(kappa, abs=1e-6))
+    assert found.ac1 == (None if ac1 is None else pytest.approx(ac1, abs=1e-6))
 
 
-def test_graded_means_stay_in_their_range() -> None:
-    rng = np.random.default_rng(6)
-    judged = rng.beta(2, 6, 20)
-    found = corrected_mean(run(np.full(500, 0.95), judged, np.clip(1.6 * judged, 0, 1)))
-    assert (found.mean, found.interval[1]) == (1.0, 1.0)
+def test_pairs_are_counted() -> None:
+    pairs = [(True, True), (True, False), (True, False), (False, True), *[(False, False)] * 4]
+    found = Agreement.of(pairs)
+    assert found == Agreement(both=1, first_only=2, second_only=1, neither=4)
+    assert (found.n, found.agreeing) == (8, 5)
+
+
+def test_a_biased_judge_has_a_better_threshold_and_a_good_one_is_kept() -> None:
+    for seed, noise, mark, accepted in ((1, 0.1, 0.8, True), (2, 0.2, 0.5, False)):
+        rng = np.random.default_rng(seed)
+        support = rng.random(200)
+        human = (support + rng.normal(0, noise, 200) > mark).astype(float)
+        found = best_threshold(support, (support >= 0.5).astype(float), human, range(200))
+        assert found is not None
+        assert not accepted or found.value == pytest.approx(mark, abs=0.06)
+        assert found.accepted is accepted
+        assert not accepted or found.gain > 0.05
+
+
+@pytest.mark.parametrize(("yes", "units"), [(4, 40), (36, 40), (20, 4)])
+def test_too_few_labels_have_no_threshold(yes: int, units: int) -> None:
+    support = np.linspace(0, 1, 40)
+    human = np.repeat([0.0, 1.0], [40 - yes, yes])
+    keys = [place % units for place in range(40)]
+    assert best_threshold(support, human, human, keys) is None

@@ -5,13 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp
+from numpy.typing import NDArray
 
 from ragstone.results.stats.paired_tests import (
     ALPHA,
+    DRIFTED,
     LARGE,
+    drift_evidence,
     effect_size,
     holm,
+    labels_needed,
+    questions_needed,
     sign_flip,
     smallest_difference,
     wins_losses_ties,
@@ -31,12 +35,6 @@ def test_holm_is_that_of_statsmodels(golden: dict[str, Any]) -> None:
     assert holm(golden["holm"]["p"]) == pytest.approx(golden["holm"]["adjusted"], abs=1e-12)
     assert holm([]) == []
     assert holm([0.7, 0.6]) == [1, 1]
-
-
-def test_the_worked_example_of_a_sign_flip() -> None:
-    """Of the 8 flips of 1, 2 and 3 only +++ and --- reach a sum of 6; +1 +2 -3 is nearest 0."""
-    assert sign_flip([1, 2, 3]).p == 2 / 8
-    assert sign_flip([1, 2, -3]).p == 1
 
 
 @given(differences)
@@ -62,36 +60,15 @@ def test_the_tests_know_neither_order_nor_direction(given_: list[float], random:
     assert not (ends and other) or (-other[1], -other[0]) == pytest.approx(ends, abs=1e-9)
 
 
-@given(differences)
-def test_p_is_a_chance_and_never_zero(given_: list[float]) -> None:
-    assert 0 < sign_flip(given_, resamples=99).p <= 1
-
-
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_nothing_that_differs_is_no_evidence(n: int) -> None:
-    assert sign_flip([0.0] * n).p == 1
-    assert effect_size([0.0] * n) is None
-
-
-def test_rounding_is_no_difference() -> None:
-    assert sign_flip([0.1 + 0.2 - 0.3] * 30).p == 1
-    assert wins_losses_ties([0.1 + 0.2 - 0.3]) == (0, 0, 1)
-
-
-def test_the_same_difference_everywhere_has_no_effect_size() -> None:
-    assert effect_size([0.25] * 6) is None
+def test_nothing_that_differs_is_no_evidence() -> None:
+    rounded = 0.1 + 0.2 - 0.3
+    for nothing in ([], [0.0], [0.0] * 5, [rounded] * 30):
+        assert sign_flip(nothing).p == 1
+    assert wins_losses_ties([rounded]) == (0, 0, 1)
+    assert effect_size([0.0] * 5) is effect_size([1]) is effect_size([0.25] * 6) is None
+    assert effect_size([1, 2, 3]) == 2, "the mean in standard deviations"
     assert sign_flip([0.25] * 6).p == 2 / 64
-
-
-def test_the_smallest_p_of_many_pairs_is_one_of_all_that_were_drawn() -> None:
-    assert sign_flip([0.5] * 100).p == 1 / 10_000
-
-
-def test_the_normal_limit_meets_the_flips_it_replaces() -> None:
-    values = np.random.default_rng(5).normal(0, 1, LARGE + 1).tolist()
-    limit = sign_flip(values).p
-    assert limit == pytest.approx(0.0315, abs=0.001)
-    assert sign_flip(values[:-1]).p == pytest.approx(limit, abs=0.006)
+    assert sign_flip([0.5] * 100).p == 1 / 10_000  # one of all that were drawn, never 0
 
 
 def test_a_cluster_is_flipped_as_one() -> None:
@@ -100,10 +77,7 @@ def test_a_cluster_is_flipped_as_one() -> None:
     assert sign_flip(values, clusters=["a", "a", "b", "b", "c", "c"]).p == 2 / 8
     assert sign_flip(values, clusters=["a", "a", "b", "b", None, None]).p == 2 / 16
     assert sign_flip(values, clusters=["a"] * 6).p == 1
-
-
-def test_a_cluster_that_evens_out_ties() -> None:
-    assert sign_flip([0.3, -0.1, -0.2, 0.5], clusters=["a", "a", "a", "b"]).p == 1
+    assert sign_flip([0.3, -0.1, -0.2, 0.5], clusters=["a", "a", "a", "b"]).p == 1, "a ties"
 
 
 def test_the_interval_of_a_sign_flip_by_hand() -> None:
@@ -120,7 +94,7 @@ def test_an_interval_excludes_0_exactly_if_the_test_rejects_0() -> None:
     """Over samples of all sizes and kinds, in clusters and not, corrected for several tests."""
     rng = np.random.default_rng(4)
     excluded = 0
-    for round_ in range(3000):
+    for round_ in range(1000):
         n = int(rng.integers(2, 40))
         shift = rng.choice([0, 0.1, 0.3])
         values = rng.choice(
@@ -138,24 +112,20 @@ def test_an_interval_excludes_0_exactly_if_the_test_rejects_0() -> None:
             if ends is not None:
                 assert (ends[0] > 0 or ends[1] < 0) is (found.p * tests < ALPHA)
                 excluded += found.p * tests < ALPHA
-    assert excluded > 500
+    assert excluded > 150
 
 
-def test_the_normal_limit_agrees_with_its_interval_too() -> None:
+def test_the_normal_limit_agrees_with_its_interval_and_the_flips_it_replaces() -> None:
     rng = np.random.default_rng(6)
-    for shift in np.linspace(-0.03, 0.03, 13):
-        found = sign_flip(rng.normal(shift, 1, LARGE + 1))
+    for shift in np.linspace(-0.03, 0.03, 7):
+        values = rng.normal(shift, 1, LARGE + 1)
+        found = sign_flip(values)
         low, high = found.interval() or (0, 0)
         assert low < high
         assert (low > 0 or high < 0) is (found.p < ALPHA)
-    values = rng.normal(0.02, 1, LARGE + 1)
-    limit, flips = sign_flip(values).interval(), sign_flip(values[:-1]).interval()
-    assert limit == pytest.approx(flips, abs=0.001)
-
-
-def test_the_effect_size_is_the_mean_in_standard_deviations() -> None:
-    assert effect_size([1, 2, 3]) == 2
-    assert effect_size([1]) is None
+    flips = sign_flip(values[:-1])
+    assert found.p == pytest.approx(flips.p, abs=0.006)
+    assert found.interval() == pytest.approx(flips.interval(), abs=0.001)
 
 
 def test_wins_follow_the_metrics_direction() -> None:
@@ -163,27 +133,81 @@ def test_wins_follow_the_metrics_direction() -> None:
     assert wins_losses_ties([0.5, 0.1, -0.2, 0], higher_is_better=False) == (1, 2, 1)
 
 
-def test_it_is_that_of_scipys_noncentral_t(golden: dict[str, Any]) -> None:
+def test_the_smallest_difference_is_that_of_scipys_noncentral_t(golden: dict[str, Any]) -> None:
     for n, alpha, power, effect in golden["power"]:
         found = smallest_difference(1, n, alpha=alpha, power=power)
         assert found == pytest.approx(effect, rel=1e-9), (n, alpha, power)
+        assert smallest_difference(0.25, n, alpha=alpha, power=power) == pytest.approx(effect / 4)
+    for spread, n in ((0.3, 1), (0.3, 0), (0, 50)):
+        assert smallest_difference(spread, n) is None
 
 
-def test_it_grows_with_the_spread_and_falls_with_more_pairs() -> None:
-    small, large = smallest_difference(0.3, 400), smallest_difference(0.3, 100)
-    assert small is not None
-    assert large is not None
-    assert large == pytest.approx(2 * small, rel=0.02)
-    assert smallest_difference(0.6, 100) == pytest.approx(2 * large)
+def test_a_plan_equals_the_textbook() -> None:
+    # Cohen (1988), table 2.4.1 for paired differences: d = 0.5 needs 34 pairs, d = 0.2 needs 199
+    assert questions_needed(1.0, 0.5) == 34
+    assert questions_needed(1.0, 0.2) == 199
+    assert questions_needed(1.0, 0.5, power=0.9) == 44
+    assert questions_needed(1.0, 0.5, alpha=0.01) == 51
+    # enough pairs for the test to reject anything
+    assert (questions_needed(0.0, 0.1), questions_needed(0.0, 0.1, alpha=0.01)) == (6, 8)
+    assert [sign_flip([0.1] * n).can_reject() for n in (5, 6)] == [False, True]
 
 
-@pytest.mark.parametrize(("spread", "n"), [(0.3, 1), (0.3, 0), (0, 50)])
-def test_too_few_pairs_or_no_spread_have_none(spread: float, n: int) -> None:
-    assert smallest_difference(spread, n) is None
+def test_a_good_judge_and_more_questions_save_labels() -> None:
+    # without a judge: 1 / 500 = 1 / n + 1 / (0.5 n)² + 4 / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5) == 508
+    # scores that vary by 30 % of what 0 and 1 would: 1 / 500 = 1 / n + (0.09 / 0.25 + 1.2) / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5, trial=0.3) == 502
+    useless, fair, good = (labels_needed(500, 1000, r, spread=0.5) for r in (0.1, 0.6, 0.95))
+    assert useless > 490 > fair > 420 > 200 > good
+    assert labels_needed(500, 4000, 0.6, spread=0.5) < fair
+    assert labels_needed(500, 1000, 0.6, spread=0.1) > fair + 30, "scores that hardly vary"
 
 
-def test_a_difference_of_that_size_is_seen_in_four_of_five_cases() -> None:
+def looks(rng: np.random.Generator, p: NDArray[np.float64], days: int) -> NDArray[np.int64]:
+    return (rng.random((days, p.size)) < p).astype(np.int64)
+
+
+def test_the_second_look_is_judged_by_the_sign_test() -> None:
+    # ten verdicts changed for the worse, none for the better: each had a chance of one half
+    fell = np.array([[1] * 30, [0] * 10 + [1] * 20])
+    fewer = np.array([[1] * 30, [0] * 4 + [1] * 26])
+    evidence = drift_evidence(fell)[1], drift_evidence(fewer)[1]
+    assert evidence[0] > 10 > 4 > evidence[1]  # p = 0.001 and 0.06
+    assert evidence[0] == drift_evidence(1 - fell)[1], "a rise counts as a fall does"
+
+
+def test_a_judge_that_does_not_change_raises_few_alarms() -> None:
     rng = np.random.default_rng(3)
-    gain = smallest_difference(0.25, 30) or 0
-    p_values = [ttest_1samp(rng.normal(gain, 0.25, 30), 0).pvalue for _ in range(600)]
-    assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.8, abs=0.05)
+    alarms = 0
+    for _ in range(25):
+        p = rng.choice([0.02, 0.1, 0.9, 0.98], 20, p=[0.1, 0.1, 0.2, 0.6])
+        alarms += bool(drift_evidence(looks(rng, p, 200)).max() >= DRIFTED)
+    assert alarms <= 3  # 5% are 1
+    assert drift_evidence(np.ones((200, 60), dtype=np.int64)).max() < 5
+    assert drift_evidence(np.ones((1, 5), dtype=np.int64)).tolist() == [1.0]
+    assert drift_evidence(np.ones((0, 5), dtype=np.int64)).size == 0
+
+
+def test_a_fall_by_ten_points_is_noticed_within_days() -> None:
+    rng = np.random.default_rng(4)
+    delays: list[int] = []
+    for _ in range(20):
+        p = np.where(rng.random(100) < 0.88, 0.98, 0.02)
+        lost = np.where((rng.random(100) < 0.12) & (p > 0.5), 0.02, p)
+        days = np.vstack([looks(rng, p, 30), looks(rng, lost, 30)])
+        found = np.flatnonzero(drift_evidence(days)[30:] >= DRIFTED)
+        delays.append(int(found[0]) + 1 if found.size else 31)
+    assert np.median(delays) <= 5
+    assert max(delays) <= 30
+
+
+def test_missing_answers_count_neither_way_and_rows_may_have_several_claims() -> None:
+    rng = np.random.default_rng(5)
+    days = looks(rng, np.full(80, 0.95), 100)
+    days[rng.random(days.shape) < 0.2] = -1
+    assert drift_evidence(days).max() < DRIFTED
+    assert drift_evidence(np.full((3, 4), -1)).max() < 2
+    before, after = rng.binomial(5, 0.95, (20, 30)), rng.binomial(5, 0.7, (5, 30))
+    assert drift_evidence(before.astype(np.int64)).max() < DRIFTED
+    assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= DRIFTED

@@ -2,15 +2,17 @@ import math
 import pickle
 import random
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
-from ragstone.results.stats import intervals
+from ragstone.results.stats import sums
 from ragstone.results.stats.intervals import LARGE, Clusters, Distinct, bca, mean_interval
-from ragstone.results.stats.sums import UNIT, ExactSums
+from ragstone.results.stats.sums import UNIT, ExactSums, Latencies
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 score = st.one_of(st.sampled_from([0.0, 0.2, 1 / 3, 1.0]), st.floats(0, 1))
@@ -27,21 +29,11 @@ def test_the_sums_are_those_of_fractions(values: list[float]) -> None:
     scaled = [Fraction(total, 1 << power * UNIT) for power, total in enumerate(found, 1)]
     assert scaled == powers(values)
     assert sums.total == math.fsum(values)
-
-
-def test_many_values_with_few_or_many_digits_are_summed_exactly() -> None:
-    rng = np.random.default_rng(3)
-    for values in (rng.random(5000), rng.integers(0, 6, 200_000) / 5, rng.normal(size=3000)):
-        few, counts = np.unique(values, return_counts=True)
-        exact = sum(
-            (Fraction(x) ** 3 * n for x, n in zip(few.tolist(), counts.tolist(), strict=True)),
-            Fraction(),
-        )
-        assert Fraction(ExactSums.of(values).third, 1 << 3 * UNIT) == exact
+    assert not values or math.copysign(1, ExactSums.of([-0.0]).least) == 1
 
 
 @given(st.lists(st.lists(score, max_size=9), max_size=9), st.randoms(use_true_random=False))
-def test_any_split_and_any_order_of_adding_is_the_same(
+def test_any_split_and_order_are_the_same(
     parts: list[list[float]], shuffled: random.Random
 ) -> None:
     whole = ExactSums.of([value for part in parts for value in part])
@@ -50,11 +42,7 @@ def test_any_split_and_any_order_of_adding_is_the_same(
     assert pickle.loads(pickle.dumps(whole)) == whole
 
 
-def test_minus_zero_is_zero() -> None:
-    assert math.copysign(1, ExactSums.of([-0.0]).least) == 1
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e120])
+@each_case("scale", [1.0, 1e-200, 1e120])
 def test_figures_are_those_of_numpy(scale: float) -> None:
     values = np.random.default_rng(1).beta(5, 0.7, 700)
     sums = ExactSums.of(values * scale)
@@ -77,29 +65,54 @@ def test_the_interval_of_many_values_needs_only_their_sums() -> None:
         mean_interval(ExactSums.of(values[:LARGE]))
 
 
-@pytest.mark.parametrize("last", [[0.25], [0.25, 0.5], [0.5, 0.5], [0.0, 0.25], [1.0], []])
-@pytest.mark.parametrize("low", [0.0, -1.0])
-def test_values_off_an_end_are_restored_from_the_sums(
-    last: list[float], low: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = [1.0] * (LARGE + 3) + last
-    for many in (values, [low + 1 - value for value in values]):
-        from_sums = mean_interval(ExactSums.of(many), low=low)
-        with monkeypatch.context() as patched:
-            patched.setattr(intervals, "LARGE", len(many))
-            patched.setattr(intervals, "bca", _analytic)
-            assert from_sums == pytest.approx(mean_interval(many, low=low), abs=1e-12)
-
-
-def _analytic(groups: Clusters, level: float) -> tuple[float, float]:
-    intervals.LARGE -= 10
-    try:
-        return bca(groups, level)
-    finally:
-        intervals.LARGE += 10
-
-
 def test_clusters_are_counted_by_their_means() -> None:
     groups = Clusters.of([1.0, 1.0, 0.0, 0.5], ["a", "a", "b", "c"])
     means, counts, sizes = (each.tolist() for each in Distinct.of(groups))
     assert (means, counts, sizes) == ([0, 0.5, 1], [1, 1, 1], [1, 1, 2])
+
+
+def of(values: list[float]) -> Latencies:
+    found = Latencies()
+    for value in values:
+        found.append(value)
+    return found
+
+
+def test_few_values_have_exact_percentiles() -> None:
+    assert of([10.0, 20.0, 30.0, 40.0]).percentiles() == {"p50_ms": 25.0, "p95_ms": 38.5}
+    assert of([7.0]).percentiles() == {"p50_ms": 7.0, "p95_ms": 7.0}
+    assert Latencies().percentiles() == {"p50_ms": None, "p95_ms": None}
+
+
+def test_percentiles_of_many_values_are_less_than_half_a_percent_off() -> None:
+    draw = np.random.default_rng(1)
+    for scale in (0.01, 3.0, 60_000.0):
+        values = draw.lognormal(np.log(scale), 1.0, 30_000)
+        found = of(values.tolist())
+        assert len(found) == 30_000
+        assert len(pickle.dumps(found)) < 100_000
+        exact = np.quantile(values, [0.5, 0.95])
+        assert list(found.percentiles().values()) == pytest.approx(exact, rel=0.005)
+
+
+@given(
+    st.lists(st.floats(0, 1e9) | st.sampled_from([0.0, 0.1, 1.0, 2.0]), max_size=40),
+    st.integers(1, 4),
+    st.randoms(use_true_random=False),
+)
+def test_any_split_and_any_order_give_the_same_percentiles(
+    values: list[float], parts: int, shuffled: Random
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sums, "FEW", 6)
+        expected = of(values).percentiles()
+        shuffled.shuffle(values)
+        split = [Latencies() for _ in range(parts)]
+        for value in values:
+            shuffled.choice(split).append(value)
+        while len(split) > 1:
+            one, other = (split.pop(shuffled.randrange(len(split))) for _ in range(2))
+            one += pickle.loads(pickle.dumps(other))
+            split.append(one)
+        assert len(split[0]) == len(values)
+        assert split[0].percentiles() == expected
