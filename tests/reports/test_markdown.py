@@ -31,7 +31,7 @@ REPORT = """\
 (100%, 16% to 100%). 2 answers were not judged, for example because the judge gave no answer \
 (timeout).
 
-**Whether they are right, answer_correctness would show.**
+**Measure answer_correctness to see whether they are right.**
 
 - passed: hit@5 0.6667 is &gt;= 0.5 (3 of 4 scored)
 - **FAILED: faithfulness 0.2500 is not &gt;= 0.8 (2 of 4 scored)**

@@ -24,7 +24,7 @@ AT_80 = """\
 ✗ the run stopped early; 4 of 4 rows evaluated
 2 of 2 answers make a claim that the contexts do not support (100%, 16% to
 100%). 2 answers were not judged, for example because the judge gave no answer
-(timeout). Whether they are right, answer_correctness would show.
+(timeout). Measure answer_correctness to see whether they are right.
 Judge: offline (word overlap); this judge is untested
 
                 not supported

@@ -302,7 +302,7 @@ class _Answers:
             parts.append(f"weakest group: {group}")
         compared = any(base_name(name) != BY_CONTEXTS for name in self.outcomes.by_metric)
         if self.outcomes.references and not compared:
-            parts.append("answer_correctness would show whether they are right")
+            parts.append("measure answer_correctness to see whether they are right")
         words = "; ".join(filter(None, parts))
         return f"{words[0].upper()}{words[1:]}." if words else ""
 
