@@ -137,7 +137,7 @@ def test_few_samples_are_told_how_many_it_would_take() -> None:
     )
     two = next_step(of([Score.scored(0.0), Score.scored(1.0)]))
     assert two == "faithfulness is only accurate to ±0.49 (2 rows); about 390 rows would give ±0.05"
-    narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(12)]
+    narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(40)]
     assert next_step(of(narrower)) is None
     run = of([Score.scored(1 + place % 2 * 4) for place in range(40)])
     grade = run.metrics["faithfulness"].model_copy(update={"low": 1.0, "high": 5.0})

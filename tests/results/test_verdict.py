@@ -242,7 +242,7 @@ def test_without_references_the_words_say_what_was_compared() -> None:
     assert found.sentence.startswith(words)
     assert "2 answers declined." in found.sentence
     assert "right" not in str(found)
-    assert "answer_correctness would show" in str(evaluate(rows, metrics="faithfulness").verdict)
+    assert "Measure answer_correctness" in str(evaluate(rows, metrics="faithfulness").verdict)
 
 
 def test_rankings_count_queries_without_a_relevant_document() -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ragstone.results.stats.sums import UNIT, ExactSums, Numbers, exact
 
 RESAMPLES = 2000
-DRAWS = 5_000
+DRAWS = 20_000
 SEED = 20_240_229
 BLOCK = 250_000  # numbers drawn at once; this limits the memory of a bootstrap to about 8 MB
 LARGE = 500  # for more groups, resampling is as good as its analytic form, which is instant
@@ -186,7 +186,8 @@ def bounded(
     """
     tail = (1 - level) / 2
     shapes = np.append(groups.counts, rows or 1.0)
-    weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(DRAWS, shapes.size))
+    draws = min(DRAWS, max(DRAWS // 5, 10 * DRAWS // shapes.size))
+    weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(draws, shapes.size))
     average = float(groups.counts @ groups.sizes) / groups.counts.sum()
     weights *= np.append(groups.sizes, 1.0 if rows else average)
     totals = weights.sum(axis=1)
