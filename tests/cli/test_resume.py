@@ -110,19 +110,11 @@ def test_resume_goes_on_without_the_options_wherever_it_is(ragstone, folder, mon
     assert "is finished; --retry-failed" in ragstone(*resume, "last").err
 
 
-def test_a_run_that_could_not_start_is_not_offered(ragstone: Command, folder: Path) -> None:
-    failed = ragstone(*RUN[:4], "--no-export", "--target", "http://127.0.0.1:9")
-    assert failed.code == 2
-    assert stored(folder) == []
-    assert "there is no unfinished run" in ragstone("resume").err
-
-
 def test_failed_rows_are_done_again_and_lose_their_labels(ragstone, folder: Path) -> None:
     target = TARGET.replace('"b"]}', '"b"], "response": "Yes."}')
     (folder / "target.py").write_text(target)
     (folder / "broken").touch()
-    first = ragstone(*RUN, "--max-failure-rate", "1")
-    assert first.code == 0, first.err
+    assert ragstone(*RUN, "--max-failure-rate", "1").code == 0
     (folder / "broken").unlink()
     before = len(asked(folder))
     with Store.open(folder / PLACE) as store:
@@ -138,8 +130,6 @@ def test_failed_rows_are_done_again_and_lose_their_labels(ragstone, folder: Path
         assert [each.position for each in store.labels(run_id)] == [6]
     said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
     assert "no score failed, so there is nothing to retry" in said.err
-    assert metric(said)["n"] == ROWS
-    assert len(asked(folder)) - before == sum(str(n).endswith("7") for n in range(ROWS))
 
 
 def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
@@ -151,11 +141,6 @@ def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
         file.write("# another\n")
     assert ragstone("resume").refuses("the target's file or options changed")
     (folder / "target.py").write_text(TARGET)
-    with Store.open(folder / PLACE) as store:
-        run_id = next(info.id for info in store.runs() if not info.finished)
-    again = ragstone("runs", "rescore", run_id, "-m", "hit@2", "--save")
-    assert again.code == 3, again.err
-    assert ragstone("resume", "last").refuses("was rescored from run")
     assert metric(ragstone("resume", "--no-export", "--json", "-"))["n"] == ROWS
 
 
@@ -173,11 +158,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert json.loads(done.out)["run_id"] == run_id
     assert "Skipped: cannot resume run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
-    stuck = ragstone("resume")
-    assert stuck.refuses("`ragstone runs delete")
-    assert "there is no other unfinished run" in stuck.err
-    (folder / "other.jsonl").unlink()
-    assert ragstone("resume", "last").refuses("other.jsonl, which does not exist")
+    assert ragstone("resume").refuses("`ragstone runs delete")
 
 
 async def test_a_panel_goes_on_as_it_was_named(fork, folder, faulty, behave, monkeypatch) -> None:
@@ -214,5 +195,3 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
     assert metric(said)["scored"] == 30
     assert set(asked(folder)) == first
-    refused = ragstone(*RUN, "--sample", "30", "--limit", "3")
-    assert refused.refuses("limit 3 reads the first rows, and sample 30 draws from all; use one")
