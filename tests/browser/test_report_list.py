@@ -149,13 +149,3 @@ async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     else:
         await page.locator("details.slices:not([open]) summary").click()
     assert await violations(page) == []
-
-
-async def test_the_first_screen_of_a_phone_shows_the_verdict_and_hides_how_they_were_made(
-    browse: Browse, report: Path
-) -> None:
-    page = await browse(report.as_uri(), width=380)
-    box = await page.locator("table.outcomes").bounding_box()
-    assert box["y"] + box["height"] < 800
-    await page.locator("#provenance summary").click()
-    await expect(page.locator("#provenance dl")).to_contain_text("Data set")

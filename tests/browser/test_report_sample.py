@@ -70,12 +70,3 @@ async def test_a_verdict_has_a_sign_and_a_word_beside_its_colour(browse, report:
     await expect(claim).to_have_attribute("aria-label", "Claim 2, contradicted: It weighs 1 grams.")
     await expect(page.locator(".context .badge")).to_have_text(["✓ relevant"])
     await expect(page.locator("#sample")).to_contain_text("the weights differ")
-
-
-async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: Path) -> None:
-    page = await browse(f"{report.as_uri()}#sample=7")
-    exchanges = page.locator("#transcript .exchange")
-    await expect(exchanges).to_have_count(0)
-    await page.locator("#transcript summary").click()
-    await expect(exchanges).to_have_count(2)
-    await expect(exchanges.last).to_contain_text("timed out: no answer within 30 s")

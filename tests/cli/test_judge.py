@@ -1,9 +1,4 @@
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -104,39 +99,3 @@ def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) 
         "--map contexts=COLUMN, or collect"
     ) in " ".join(tested("a.csv").err.split())
     assert tested("a.csv", "--map", "contexts=Kontext gefunden", "--dry-run").code == 0
-
-
-def test_claims_that_cannot_be_used_are_counted_and_told(tested: Command) -> None:
-    short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
-    rows = [short, {"response": "It is red.", "contexts": []}]
-    why = "(skipped: 1 row without contexts, 2 shorter sentences)"
-    said = " ".join(tested(json_lines("short.jsonl", rows)).err.split())
-    assert f"no row has contexts and a claim of 15 to 400 characters {why}" in said
-    odd = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
-    said = tested(json_lines("odd.jsonl", [odd]))
-    assert (said.code, "found no claim supported" in said.err) == (3, True)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-@pytest.mark.parametrize(
-    ("config", "told"), [("", "in the reply cache"), ("cache: false\n", "lost (--no-cache)")]
-)
-def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, config, told) -> None:
-    (tmp_path / "ragstone.yaml").write_text(config)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
-        judge = f"--judge vllm:m --base-url http://127.0.0.1:{server.getsockname()[1]}/v1"
-        with subprocess.Popen(
-            [sys.executable, "-m", "ragstone", "judge", "test", rows, *judge.split()],
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as process:
-            call, _ = server.accept()  # it is asked, and will not answer
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=240)[1]
-            call.close()
-    assert process.returncode == 130
-    assert "Interrupted: 0 of 2 claims tested. The result was not saved" in said
-    assert f"the model's replies are {told}." in said

@@ -114,13 +114,3 @@ def test_a_probe_with_a_few_labels_cannot_decide(ragstone: Command) -> None:
         put(store, "unjudged", [1.0, 0.5], judge=None)
     said = ragstone("judge", "probe", "unjudged")
     assert said.refuses("run unjudged has no metric that asks a judge")
-
-
-@pytest.mark.usefixtures("judge")
-def test_labels_of_other_claims_begin_with_the_next_probe(ragstone: Command) -> None:
-    path = PROBES / f"{add_labels()}.jsonl"
-    assert ragstone("judge", "probe", "last").code == 0
-    path.write_text(path.read_text().replace(" faithfulness", " correctness"))
-    said = ragstone("judge", "probe", "last", "--json", "-")
-    assert said.code == 0, said.err
-    assert [each["agreement"] for each in json.loads(said.out)["probes"]] == [None, 0.9375]

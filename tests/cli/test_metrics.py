@@ -32,19 +32,6 @@ def test_the_list_says_of_each_metric_what_it_is_at_any_width(ragstone, monkeypa
     assert said.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out
 
 
-def test_a_rubric_of_the_config_file_is_listed(ragstone: Command, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    Path("ragstone.yaml").write_text("plugin: mine.yaml\n", encoding="utf-8")
-    text = "name: brevity\ncriteria: How long?\nlevels: {0: short, 2: long}\n"
-    Path("mine.yaml").write_text(text + "higher_is_better: false\n", encoding="utf-8")
-    said = ragstone("metrics")
-    assert "Settings from ragstone.yaml" in said.err
-    assert (
-        "brevity what it measures How long? (from mine.yaml) needs response "
-        "calls 1 | range 0 to 2 | better lower"
-    ) in words(said.out)
-
-
 def test_the_list_for_machines(ragstone: Command) -> None:
     Path("loud.py").write_text("print('loud')\n", encoding="utf-8")
     told = ragstone("metrics", "--json", "--plugin", "loud.py", "--plugin", POLITENESS)

@@ -11,10 +11,8 @@ from tests.cli.collected import json_lines
 from tests.cli.conftest import Command
 
 from ragstone.cli.commands.run import command
-from ragstone.cli.options import SettingOption, config_of, plan_of
+from ragstone.cli.options import config_of, plan_of
 from ragstone.errors import UsageError
-from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
-from ragstone.types import config
 from ragstone.types.config import Plan
 
 Planned = Callable[..., Plan]
@@ -22,10 +20,6 @@ Planned = Callable[..., Plan]
 
 def read(*arguments: str) -> click.Context:
     return command.make_context("run", list(arguments), help_option_names=["-h", "--help"])
-
-
-OPTIONS = {option.name: option for option in command.params if isinstance(option, click.Option)}
-SETTINGS = {name: option for name, option in OPTIONS.items() if isinstance(option, SettingOption)}
 
 
 @pytest.fixture
@@ -39,17 +33,6 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
         return plan_of(given, config_of(given["config"]))
 
     return planned
-
-
-def test_all_of_a_plan_is_an_option_and_a_key() -> None:
-    gates, asked_by_default = "gates", "fallback_target"
-    said = Plan.model_fields.keys() - {gates, asked_by_default}
-    assert {OTHER_KEYS.get(key, key) for key in KEYS} >= said
-    has_option = {name for name in said if config.SETTINGS[name].option}
-    assert SETTINGS.keys() >= has_option
-    assert not OPTIONS.keys() & (said - has_option)
-    for flag in ("fail_under", "fail_over", "preset", "plugin", "model", "api_url"):
-        assert flag in OPTIONS.keys() & set(KEYS)
 
 
 @each_case(
@@ -80,14 +63,6 @@ def test_an_option_goes_before_the_environment_and_that_before_the_file(planned,
     assert planned().judge == "openai:environment"
     plan = planned("--model", "option", "--policy", "strict", "--preset", "deepeval")
     assert (plan.judge, plan.policy) == ("openai:option", "strict")
-
-
-def test_what_is_typed_for_an_llm_wants_one(planned: Planned) -> None:
-    with pytest.raises(UsageError, match="votes: only for LLM judges, but the judge is offline"):
-        planned("--set", "votes=3")
-    Path("config.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")
-    held = planned("--judge", "offline", "--config", "config.yaml")
-    assert held.votes == 3, "a file may hold more than is used today"
 
 
 DATA = '{"query": "q", "response": "It weighs 5 g.", "contexts": ["It weighs 5 g."]}\n'
@@ -215,17 +190,6 @@ def test_no_output_takes_the_place_of_the_store(how: str, ragstone: Command, run
 
 
 RANKED = {"query": "q", "ranking": ["a"], "relevance": ["a"]}
-
-
-def test_options_without_an_effect_are_reported(ragstone: Command) -> None:
-    run = ("run", json_lines("data.jsonl", [RANKED]), "-m", "hit", "--no-export")
-    told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
-    assert told.code == 0
-    advice = "for a pass mark, use fail_under (--fail-under)"
-    effect = "min_similarity has no effect: no RAG system is called"
-    assert told.err.endswith(f"\n{effect}; {advice}\n")
-    config_file("min_similarity: 0.8\npolicy: ragas\njudge: openai:x\n")
-    assert "no effect" not in ragstone(*run).err, "commands share a config file"
 
 
 def test_set_is_for_settings_without_an_option(planned: Planned) -> None:

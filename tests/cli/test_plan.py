@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
-from tests.cli.collected import label
 from tests.cli.conftest import Command
 from tests.cli.test_compare import PLACE, put
 
@@ -42,17 +41,6 @@ def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command)
     one, two = (each["metrics"]["faithfulness"] for each in (one, two))
     assert two["spread"] == pytest.approx(0.08, abs=0.01)  # of 0, 0.1 and 0.2, one each, capped
     assert two["questions"] < one["questions"] / 4
-
-
-def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) -> None:
-    assumed = plan(stored, "5%", "--like", "run-a")
-    with Store.open(PLACE) as store:
-        yes = [(n * 7 % 24) / 24 > 0.5 for n in range(24)]
-        store.add_labels("run-a", [label("run-a", n, value=yes[n]) for n in range(24)])
-    found = plan(stored, "5%", "--like", "run-a", "-m", "faithfulness")
-    few, many = (each["metrics"]["faithfulness"] for each in (found, assumed))
-    assert few["correlation_with_people"] > 0.8
-    assert 20 <= few["labels"] < many["labels"]
 
 
 @each_case(

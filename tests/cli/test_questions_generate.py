@@ -126,23 +126,12 @@ def test_files_of_somebody_else_are_not_replaced(generate, author: QuestionServe
     assert generate(*args).refuses("was changed since")
 
 
-def test_the_examples_of_the_help_run(ragstone: Command, generate: Command) -> None:
-    text = generate("--help").out
-    examples = [line.split() for line in text.splitlines() if "questions generate d" in line]
-    assert len(examples) >= 3
-    for example in examples:
-        said = ragstone(*example[1:], "--dry-run")
-        assert said.code == 0, said.err
-
-
 @each_case(
     ("arguments", "why"),
     [
         ("empty", "there are no documents"),
-        ("docs --types single=0 --model m", "the shares of the types add up to 0"),
         ("docs", "needs a language model; name one, such as openai:gpt-4o-mini, or check"),
         ("docs --model m -o docs/set.jsonl", "docs, an input folder"),
-        ("docs --model m --chunks folder.jsonl", "folder.jsonl is a folder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_call(generate, author, arguments, why) -> None:
@@ -170,18 +159,6 @@ def launched(author: QuestionServer, folder: Path, replies: int) -> Iterator[sub
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         yield process
-
-
-def test_after_a_crash_only_the_calls_in_flight_are_repeated(generate, author, tmp_path) -> None:
-    author.delay = 0.03
-    for replies in (30, 90):
-        with launched(author, tmp_path, replies) as process:
-            process.kill()
-    with launched(author, tmp_path, 0) as process:
-        out, err = process.communicate()
-    assert (process.returncode, out) == (0, "wrote questions.jsonl: 40 of 40\n"), err
-    repeated = Counter(each.prompt for each in author.asked)
-    assert sum(repeated.values()) - len(repeated) <= 2 * 8  # two crashes, eight at once
 
 
 def test_ctrl_c_keeps_what_is_proven(author: QuestionServer, tmp_path: Path) -> None:

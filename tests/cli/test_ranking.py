@@ -117,41 +117,7 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     assert (said.code, "have a partner in B" in said.err) == (3, True)
 
 
-def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
-    asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.txt", "--html", "a.html")
-    said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
-    assert said.code == 0
-    assert "wrote a.xlsx" in said.out
-    again = [word.replace("a.", "again.") for word in asked]
-    assert ragstone("runs", "show", "last", *again, "-o", "again.xlsx").code == 0
-    for ending in ("md", "xml", "txt", "html"):
-        assert (files / f"a.{ending}").read_text() == (files / f"again.{ending}").read_text()
-
-
 def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(files, ragstone) -> None:
     ragstone(*RANK, "--store")
     for again in (("runs", "rescore", "last"), ("resume", "last", "--retry-failed")):
         assert ragstone(*again).refuses("scores of a ranking file")
-
-
-PICKY = """
-from ragstone import RankingMetric, register
-
-@register("picky")
-class Picky(RankingMetric):
-    "Whether the first document is a."
-
-    def value(self, retrieved_ids, relevance):
-        return float(retrieved_ids[0] == "a")
-"""
-
-
-def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(files, ragstone) -> None:
-    (files / "picky.py").write_text(PICKY)
-    asked = (*RANK[:5], "--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
-    said = ragstone(*asked)
-    assert said.code == 3
-    assert json.loads(said.out)["metrics"]["picky"]["causes"] == {"metric_error": 1}
-    assert ragstone(*asked, "--max-failure-rate", "50%").code == 0
-    share = ("--max-failure-rate", "1", "--min-coverage", "picky=90%")
-    assert ragstone(*asked, *share).code == 1

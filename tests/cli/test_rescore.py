@@ -4,32 +4,18 @@ from pathlib import Path
 import openpyxl
 import pytest
 from tests.cases import each_case
-from tests.cli.collected import json_lines
+from tests.cli.collected import ANSWERS, json_lines
 from tests.cli.conftest import Command
 
 from ragstone.store import Store
 
-ANSWERS = [
-    {
-        "query": "How fast does it charge?",
-        "response": "It charges to 50 percent in 35 minutes.",
-        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
-        "relevance": ["a"],
-    },
-    {
-        "query": "How heavy is it?",
-        "response": "The phone weighs 180 grams.",
-        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
-        "relevance": ["c"],
-    },
-    {"query": "Is it?", "response": "Sure!", "contexts": [], "relevance": ["c"]},
-]
+EMPTY = {"query": "Is it?", "response": "Sure!", "contexts": [], "relevance": ["c"]}
 
 
 @pytest.fixture
 def stored(ragstone: Command) -> Command:
     """The command line, where a run by faithfulness and hit@5 is stored."""
-    json_lines("answers.jsonl", ANSWERS)
+    json_lines("answers.jsonl", [*ANSWERS, EMPTY])
     said = ragstone("run", "answers.jsonl", "-m", "hit", "faithfulness", "--no-export")
     assert said.code == 0, said.err
     return ragstone

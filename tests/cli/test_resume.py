@@ -1,6 +1,5 @@
 """Runs that are stopped in the middle: the same command, or `ragstone resume`, goes on."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -132,18 +131,6 @@ def test_failed_rows_are_done_again_and_lose_their_labels(ragstone, folder: Path
     assert "no score failed, so there is nothing to retry" in said.err
 
 
-def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
-    stopped(folder, signal.SIGKILL, after=ROWS // 2)  # its first rows are stored by then
-    done = ragstone(*RUN, "-m", "recall@1")
-    assert "has other settings: metrics was hit@1" in done.err
-    assert [finished for finished, _ in stored(folder)] == [True, False]
-    with (folder / "target.py").open("a") as file:
-        file.write("# another\n")
-    assert ragstone("resume").refuses("the target's file or options changed")
-    (folder / "target.py").write_text(TARGET)
-    assert metric(ragstone("resume", "--no-export", "--json", "-"))["n"] == ROWS
-
-
 def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
     shutil.copy(folder / "data.jsonl", folder / "other.jsonl")
@@ -159,29 +146,6 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert "Skipped: cannot resume run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
     assert ragstone("resume").refuses("`ragstone runs delete")
-
-
-async def test_a_panel_goes_on_as_it_was_named(fork, folder, faulty, behave, monkeypatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{faulty.url}/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    (folder / "data.jsonl").write_text('{"query": "q", "response": "A.", "contexts": ["A."]}')
-    chat = "/v1/chat/completions"
-
-    async def told(*words: str) -> dict:
-        words = (*words, "--no-export", "--json", "-")
-        ended = await asyncio.to_thread(fork, *words, folder=folder)
-        assert ended["code"] == 0, ended["err"]
-        found = json.loads(ended["out"])
-        assert found["judge"] == "2*openai:a,2*openai:b"
-        return found
-
-    faulty.script(chat, behave.reply(b"", status=400))
-    words = ("--judge", "openai:a, openai:b", "--set", "votes=2", "--max-failure-rate", "1")
-    await told("run", "data.jsonl", "-m", "faithfulness", *words)
-    said = {"message": {"content": '{"claims": []}'}, "finish_reason": "stop"}
-    faulty.script(chat, behave.reply({"choices": [said]}))
-    again = await told("resume", "last", "--retry-failed")
-    assert again["metrics"]["faithfulness"]["failed"] == 0
 
 
 def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> None:

@@ -1,39 +1,21 @@
-import io
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event
 
 import openpyxl
 import pytest
-from rich.console import Console
 from tests.cases import each_case
-from tests.cli.collected import FAILING, json_lines, target
+from tests.cli.collected import ANSWERS, FAILING, json_lines, target
 from tests.cli.conftest import Command
 
 from ragstone._internal.rate_limit import RetryLog
-from ragstone.cli.output import RowProgress, progress
+from ragstone.cli.output import RowProgress
 from ragstone.errors import Cause
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-
-ANSWERS = [
-    {
-        "query": "How fast does it charge?",
-        "response": "It charges to 50 percent in 35 minutes.",
-        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
-        "relevance": ["a"],
-    },
-    {
-        "query": "How heavy is it?",
-        "response": "The phone weighs 180 grams.",
-        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
-        "relevance": ["c"],
-    },
-]
 
 
 @pytest.fixture
@@ -49,14 +31,6 @@ def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, ty
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
         assert said.refuses(words)
     assert "[default: 5]" in ragstone("help", "run").out
-
-
-def test_metric_names_may_have_any_case_and_be_joined_by_commas(ragstone, answers) -> None:
-    metrics = ("-m", "HIT@5,precision@2,denominator=retrieved", "Faithfulness")
-    said = ragstone(answers, *metrics, "--fail-under", "Hit=0.5", "--json", "-", "--no-export")
-    summary = json.loads(said.out)
-    names = ["hit@5", "precision@2,denominator=retrieved", "faithfulness"]
-    assert list(summary["metrics"]) == summary["options"]["metrics"] == names
 
 
 def test_a_live_target_is_evaluated(ragstone: Command, demo_url: str, tmp_path: Path) -> None:
@@ -118,13 +92,9 @@ def test_gates_make_the_exit_code(ragstone, tmp_path, gates: str, code: int) -> 
         ("-m hit response-relevancy", "'response-relevancy'; did you mean 'response_relevancy'?"),
         ("--judge openai:gpt-4o --model gpt-4o-mini", "contradict each other"),
         ("--preset deepval", "did you mean 'deepeval'?"),
-        ("--prompt my.md", "write KIND=FILE"),
-        ("--judge nobody", "there is no judge named 'nobody'"),
         ("--target a.yaml --api-url http://x", "contradict each other"),
         ("--limit 0", "'--limit': must be at least 1, got '0'"),
-        ("--max-failure-rate 50", "must be at most 1 (0.5 is 50%), got 50.0"),
         ("--target localhost:8000", "did you mean http://localhost:8000?"),
-        ("--html r.JSON", ".html"),
         ("--json answers.jsonl", "is an input file, so it cannot be written"),
     ],
 )
@@ -133,15 +103,6 @@ def test_what_cannot_be_done_is_2(ragstone, answers: str, arguments: str, messag
     assert ragstone("run", answers, *arguments.split()).refuses(message)
     assert not Path("results").exists()
     assert Path(answers).read_text(encoding="utf-8") == before
-
-
-def test_what_a_target_prints_does_not_stand_among_the_data(ragstone, answers) -> None:
-    body = "print('imported')\ndef ask(query):\n    print('asked')\n"
-    body += "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n"
-    name = target(Path(), body, "loud")
-    said = ragstone("run", answers, "--target", name, "-m", "faithfulness", "--json", "-")
-    assert said.code == 0, said.err
-    assert json.loads(said.out)["metrics"]
 
 
 def test_a_reader_that_leaves_early_loses_nothing(answers: str, tmp_path: Path) -> None:
@@ -205,21 +166,6 @@ def test_progress_is_a_line_of_what_is_done_and_left(monkeypatch: pytest.MonkeyP
     assert rows.line(RetryLog(3)) == (
         "12 of 49 rows done, 12 failed; 6 per minute, 37 left, about 6 min"
     )
-
-
-def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.cli.output.SECONDS_BETWEEN_LINES", 0.001)
-    printed = Event()
-
-    class Reader(io.StringIO):
-        def write(self, text: str) -> int:
-            printed.set()
-            return super().write(text)
-
-    reader = Reader()
-    with progress(Console(file=reader)):
-        assert printed.wait(60)
-    assert reader.getvalue().startswith("no rows done yet\n")
 
 
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.cli.collected import json_lines
 
 from ragstone.cli.commands.validate import ANSWERED, accepted_metrics
 from ragstone.datasets import load
-from ragstone.datasets.export import losses, losses_in_file, write_samples
+from ragstone.datasets.export import losses, write_samples
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation, load_data
@@ -46,18 +46,6 @@ def test_every_problem_of_every_file_is_told(ragstone) -> None:
     assert said.refuses("there is no file none.csv")
     assert said.out.count("good.csv: 1 row\n  query ← query (1 of 1 rows): q\n") == 1
     assert said.err.count("there is no query; fill it in") == 30
-
-
-def test_in_github_actions_each_bad_file_is_an_error_at_its_line(ragstone, monkeypatch) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(Path().absolute()))
-    Path("bad.csv").write_text("query,x\na,1\n,b\n", encoding="utf-8")
-    said = ragstone("validate", "bad.csv", "none.csv")
-    errors = [line for line in said.err.splitlines() if line.startswith("::error")]
-    assert [line.partition("::")[2].partition("::")[0] for line in errors] == [
-        "error file=bad.csv,line=3,title=invalid data",
-        "error title=nothing was scored",
-    ]
 
 
 def test_in_github_actions_no_cell_is_a_command(ragstone, monkeypatch) -> None:
@@ -190,18 +178,6 @@ def test_a_copy_is_json_lines_and_has_everything(ragstone, tmp_path) -> None:
     assert said.out.splitlines()[-1] == "wrote l.jsonl: 84 rows"
     (tmp_path / "real.txt").rename("a.jsonl")
     assert load(tmp_path / "a.jsonl").samples == load(DATASET).samples
-
-
-def test_what_a_workbook_cannot_hold_is_told(tmp_path: Path) -> None:
-    blank = Sample(id="a", query="q", response="", tags={"n": 1.0})
-    rows = [blank, Sample(id="b", query="r", response="x")]
-    empty = "empty values are read back as missing"
-    types = "numbers are stored as in Excel, and blank texts are read back as missing"
-    assert losses_in_file(rows, tmp_path / "a.xlsx") == [
-        f"response (1 row, first a): {empty}",
-        f"tags (1 row, first a): {types}",
-    ]
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_causes_of_failed_calls_are_not_in_the_copy(ragstone, tmp_path) -> None:

@@ -9,7 +9,6 @@ from tests.cases import each_case
 from ragstone.demo.questions import Entry, corpus, entries
 from ragstone.demo.server import (
     NOT_FOUND,
-    WITHOUT_GUIDES,
     Index,
     Retriever,
     Service,
@@ -93,14 +92,6 @@ def test_many_threads_may_search_at_once() -> None:
 
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_errors.py"
-WARRANTY = "How long is the warranty of a new phone?"
-
-
-def test_chat_looks_at_what_search_finds(service: Service):
-    answer = service.chat(WARRANTY, top_k=3, score_threshold=0.3)
-    assert answer.found == service.search(WARRANTY, top_k=3, score_threshold=0.3)
-    alone = service.chat(WARRANTY, mode="llm_only")
-    assert (alone.response, alone.found) == (WITHOUT_GUIDES, ())
 
 
 def test_an_unknown_retriever_is_told():
