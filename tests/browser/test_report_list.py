@@ -87,20 +87,6 @@ async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, re
     assert await first_ids(page) == ["q0", "q3", "q6"]
 
 
-async def test_the_head_and_the_first_column_stay_in_view(browse: Browse, report: Path) -> None:
-    page = await browse(report.as_uri(), width=380)
-    region = page.locator("#rows-region")
-    await expect(page.locator(ROWS)).to_have_count(50)
-    await region.evaluate("region => region.scrollTo(150, 900)")
-    await region.scroll_into_view_if_needed()
-    box = await region.bounding_box()
-    head = await page.locator("#rows-table thead th").first.bounding_box()
-    row = await page.locator(f"{ROWS} th").nth(20).bounding_box()
-    assert abs(head["y"] - box["y"]) < 3
-    assert abs(head["x"] - box["x"]) < 3
-    assert abs(row["x"] - box["x"]) < 3
-
-
 async def test_columns_of_many_metrics_are_chosen(browse: Browse, tmp_path: Path) -> None:
     names = [f"{name}@{k}" for name in ("hit", "mrr", "recall") for k in (1, 2, 3)]
     sample = {"query": "Why?", "ranking": ["a"], "relevance": {"a": 1}, "kind": "odd"}

@@ -1,12 +1,10 @@
 """The HTML file from disk, without a network: one sample, by mouse and by keyboard."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 expect = pytest.importorskip("playwright.async_api").expect
-Browse = Callable[..., Awaitable]
 LIT = "mark.evidence.lit"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

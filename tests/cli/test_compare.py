@@ -149,17 +149,6 @@ def test_the_data_of_a_run_are_not_written_over(stored: Command) -> None:
     assert not Path("data.jsonl").exists()
 
 
-def test_json_and_markdown_are_written(stored: Command) -> None:
-    said = stored("compare", "run-a", "run-b", "--json", "c.json", "--markdown", "new/c.md")
-    found = json.loads(Path("c.json").read_text(encoding="ascii"))
-    assert found["metrics"]["faithfulness"]["p"] == 2 / 2**12
-    title = "## Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better"
-    assert Path("new/c.md").read_text(encoding="utf-8").startswith(title)
-    said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
-    assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
-    assert said.err.startswith("Worse")
-
-
 @each_case(
     ("arguments", "words"),
     [

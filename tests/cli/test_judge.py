@@ -85,13 +85,6 @@ def test_what_makes_no_sense_is_refused(tested, rows: str, arguments: str, why: 
     assert tested(rows, *arguments.split()).refuses(why)
 
 
-def test_a_query_is_not_needed(tested: Command) -> None:
-    bare = [{name: row[name] for name in ("response", "contexts")} for row in ROWS]
-    blank = [{"query": "", "question": " ", **row} for row in bare]
-    said = tested(json_lines("bare.jsonl", bare + blank), "--no-store")
-    assert said.code == 0, said.err
-
-
 def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) -> None:
     Path("a.csv").write_text("Frage,Kontext gefunden\na?,The roof is red and blue.\n")
     assert (

@@ -11,7 +11,7 @@ from tests.cli import promptfoo_judge
 from tests.cli.collected import json_lines, label
 from tests.cli.conftest import Command
 from tests.cli.promptfoo_judge import Served
-from tests.cli.test_compare import PLACE, put
+from tests.cli.test_compare import PLACE
 
 from ragstone.store import Store, find_run
 
@@ -110,7 +110,3 @@ def test_a_probe_with_a_few_labels_cannot_decide(ragstone: Command) -> None:
     said = ragstone("judge", "probe", "last")
     why = "has 19 labels that can be compared with a verdict; at least 20 are needed"
     assert (said.code, why in said.err) == (3, True)
-    with Store.open(PLACE) as store:
-        put(store, "unjudged", [1.0, 0.5], judge=None)
-    said = ragstone("judge", "probe", "unjudged")
-    assert said.refuses("run unjudged has no metric that asks a judge")

@@ -85,16 +85,15 @@ def test_a_packed_ranking(tmp_path: Path, refused: Refused, kind: str) -> None:
 
 
 QRELS = {
-    "one query.zst": b"q1 0 d1 1\n",
-    "many queries.zst": QUERIES.replace(b" 1 1.0 r", b" 1"),
-    "empty lines of BEIR.tsv.zst": b"\n",
+    "one query": b"q1 0 d1 1\n",
+    "many queries": QUERIES.replace(b" 1 1.0 r", b" 1"),
 }
 
 
 @pytest.mark.parametrize("kind", QRELS)
 def test_packed_judgments(tmp_path: Path, refused: Refused, kind: str) -> None:
-    name = zst(tmp_path / kind.replace(" ", "-"), QRELS[kind]).name
-    assert name in refused(f"rank --qrels {name} --ranking run")
+    zst(tmp_path / "bomb.zst", QRELS[kind])
+    assert "bomb.zst" in refused("rank --qrels bomb.zst --ranking run")
 
 
 JSON = {

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 from tests.cases import each_case
 from tests.cli.collected import json_lines
@@ -18,10 +17,6 @@ from ragstone.types.config import Plan
 Planned = Callable[..., Plan]
 
 
-def read(*arguments: str) -> click.Context:
-    return command.make_context("run", list(arguments), help_option_names=["-h", "--help"])
-
-
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
     """Read arguments as `ragstone run` does, in an empty folder, and return their plan."""
@@ -29,7 +24,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
     monkeypatch.delenv("RAGSTONE_JUDGE", raising=False)
 
     def planned(*arguments: str) -> Plan:
-        given = read(*arguments).params
+        given = command.make_context("run", list(arguments)).params
         return plan_of(given, config_of(given["config"]))
 
     return planned
@@ -196,11 +191,6 @@ def test_set_is_for_settings_without_an_option(planned: Planned) -> None:
     assert planned("--model", "m", "--set", "temperature=0.7").temperature == 0.7
     with pytest.raises(UsageError, match="--set max_cost: use its own option, --max-cost"):
         planned("--model", "m", "--set", "max_cost=1")
-
-
-def test_f11_no_export_and_a_workbook_contradict(ragstone: Command) -> None:
-    told = ragstone("run", "x.jsonl", "--no-export", "-o", "x.xlsx")
-    assert told.refuses("--no-export writes no workbook; remove it, or --output")
 
 
 def test_f11_commands_of_rag_evaluation_are_read_as_ours(ragstone: Command) -> None:

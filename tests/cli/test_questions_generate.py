@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -143,27 +142,16 @@ def test_what_cannot_be_done_is_refused_before_any_call(generate, author, argume
     assert not author.asked
 
 
-@contextmanager
-def launched(author: QuestionServer, folder: Path, replies: int) -> Iterator[subprocess.Popen[str]]:
-    """Start a command, and wait until the model has replied so often."""
-    words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
-    with subprocess.Popen(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "OPENAI_BASE_URL": author.url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        while len(author.finished) < replies:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.01)
-        yield process
-
-
 def test_ctrl_c_keeps_what_is_proven(author: QuestionServer, tmp_path: Path) -> None:
     author.delay = 0.05
-    with launched(author, tmp_path, 60) as process:
+    words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
+    environment = {**os.environ, "OPENAI_BASE_URL": author.url}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, *words]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        while len(author.finished) < 60:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == 130, err

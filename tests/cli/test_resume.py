@@ -10,13 +10,13 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
-from tests.cli.collected import json_lines, label
+from tests.cli.collected import json_lines
 from tests.cli.conftest import Command
 
 from ragstone.store import Store
 
 ROWS, CONCURRENCY = 60, 2
-PLACE, WAIT = ".ragstone/ragstone.db", "sleep(0.03)\n"
+PLACE = ".ragstone/ragstone.db"
 TARGET = """
 from pathlib import Path
 from time import sleep
@@ -71,10 +71,9 @@ def stored(folder: Path) -> list[tuple[bool, int]]:
         return [(info.finished, info.rows) for info in store.runs()]
 
 
-def metric(said, name: str = "hit@1") -> dict[str, object]:
-    """Return what a command's JSON says of a metric."""
+def metric(said) -> dict[str, object]:
     assert said.code == 0, said.err
-    return json.loads(said.out)["metrics"][name]
+    return json.loads(said.out)["metrics"]["hit@1"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
@@ -107,28 +106,6 @@ def test_resume_goes_on_without_the_options_wherever_it_is(ragstone, folder, mon
     assert stored(folder) == [(True, ROWS)]
     assert ragstone(*resume).refuses("there is no unfinished run")
     assert "is finished; --retry-failed" in ragstone(*resume, "last").err
-
-
-def test_failed_rows_are_done_again_and_lose_their_labels(ragstone, folder: Path) -> None:
-    target = TARGET.replace('"b"]}', '"b"], "response": "Yes."}')
-    (folder / "target.py").write_text(target)
-    (folder / "broken").touch()
-    assert ragstone(*RUN, "--max-failure-rate", "1").code == 0
-    (folder / "broken").unlink()
-    before = len(asked(folder))
-    with Store.open(folder / PLACE) as store:
-        run_id = store.runs()[0].id
-        labels = [label(run_id, n, value=True, sample_id=str(n), metric="hit@1") for n in (6, 7)]
-        store.add_labels(run_id, labels)
-    again = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
-    assert metric(again)["failed"] == 0
-    assert len(asked(folder)) - before == sum(str(n).endswith("7") for n in range(ROWS))
-    assert stored(folder) == [(True, ROWS)]
-    assert "Note: deleted 1 label of rows that changed; label them again\n" in again.err
-    with Store.open(folder / PLACE) as store:
-        assert [each.position for each in store.labels(run_id)] == [6]
-    said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
-    assert "no score failed, so there is nothing to retry" in said.err
 
 
 def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path) -> None:

@@ -95,6 +95,7 @@ def test_gates_make_the_exit_code(ragstone, tmp_path, gates: str, code: int) -> 
         ("--target a.yaml --api-url http://x", "contradict each other"),
         ("--limit 0", "'--limit': must be at least 1, got '0'"),
         ("--target localhost:8000", "did you mean http://localhost:8000?"),
+        ("--no-export -o x.xlsx", "--no-export writes no workbook; remove it, or --output"),
         ("--json answers.jsonl", "is an input file, so it cannot be written"),
     ],
 )

@@ -64,13 +64,16 @@ def test_without_its_packages_it_says_how_to_get_them(folder: Path) -> None:
     assert "pip install 'ragstone[view]'" in done.stderr
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> str:
+def test_opentelemetry_is_imported_only_where_it_is_asked_for(folder: Path) -> None:
+    modules = "evaluation.runner cli.commands.run integrations.opentelemetry"
+    names = ", ".join(f"ragstone.{name}" for name in modules.split())
+    said = python(f"import {names}, sys\nprint(*sys.modules)", folder=folder).stdout.split()
+    assert "ragstone" in said
+    assert not [name for name in said if name.partition(".")[0] == "opentelemetry"]
+
+
+def test_where_no_span_would_be_sent_nothing_is_run(ragstone: Command) -> None:
     row = {"query": "Q?", "response": "It is 3 m.", "contexts": ["It is 3 m."]}
-    return json_lines(tmp_path / "rows.jsonl", [row])
-
-
-def test_where_nothing_would_be_sent_nothing_is_run(ragstone, rows: str) -> None:
-    said = ragstone("run", rows, "-m", "faithfulness", "--otel")
+    said = ragstone("run", json_lines("rows.jsonl", [row]), "-m", "faithfulness", "--otel")
     assert said.refuses("opentelemetry-instrument ragstone run")
     assert not Path(".ragstone").exists()
