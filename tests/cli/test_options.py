@@ -139,7 +139,7 @@ def test_other_commands_mind_nothing_else_of_the_file(ragstone: Command, run: Co
     assert ragstone("runs").code == 0
 
 
-def test_nothing_is_kept_and_somewhere_is_a_contradiction(ragstone: Command, run: Command) -> None:
+def test_nothing_is_kept_and_somewhere_is_a_contradiction(run: Command) -> None:
     said = run("--no-store", "--store", "postgresql://me:secret@host/name")
     why = "--no-store stores nothing; remove it, or --store postgresql://me@host/name"
     assert said.refuses(why)

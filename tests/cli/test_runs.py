@@ -174,7 +174,7 @@ def test_looking_into_a_store_that_is_not_there_makes_none(ragstone, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_report_is_what_the_run_wrote(ragstone: Command, place: str) -> None:
+def test_a_report_is_what_the_run_wrote(ragstone: Command) -> None:
     data = json_lines("answers.jsonl", [SAMPLE | {"relevance": ["b"]}])
     words = ["--fail-under", "hit=0.5", "--no-export", "--json", "1.json", "--rows", "1.jsonl"]
     ran = ragstone("run", data, "-m", "hit", "faithfulness", *words, "-v")
