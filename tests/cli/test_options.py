@@ -24,7 +24,8 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
     monkeypatch.delenv("RAGSTONE_JUDGE", raising=False)
 
     def planned(*arguments: str) -> Plan:
-        given = command.make_context("run", list(arguments)).params
+        helps = ["-h", "--help"]  # click keeps those of the first context
+        given = command.make_context("run", list(arguments), help_option_names=helps).params
         return plan_of(given, config_of(given["config"]))
 
     return planned
