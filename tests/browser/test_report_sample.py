@@ -1,18 +1,10 @@
 """The HTML file from disk, without a network: one sample, by mouse and by keyboard."""
 
-import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from ragstone.evaluation.runner import evaluate
-from ragstone.judges.base import ScriptedJudge
-from ragstone.reports.html.page import write_html
-from ragstone.types.claim import Grade
-
 expect = pytest.importorskip("playwright.async_api").expect
-Browse = Callable[..., Awaitable]
 LIT = "mark.evidence.lit"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -53,12 +45,9 @@ async def test_evidence_lights_up_in_its_context_when_its_claim_is_pointed_at(br
     await page.locator('#text-response .claim[data-claim="1"]').hover()
     lit = page.locator(f'.context[data-context="1"] {LIT}')
     await expect(lit).to_have_text("Model 1 weighs 2 grams.")
-    await expect(page.locator(LIT)).to_have_count(1)
     await page.locator('#claims .claim-item[data-claim="0"]').hover()
     lit = page.locator(f'.context[data-context="0"] {LIT}')
     await expect(lit).to_have_text("Every model lasts 20 hours.")
-    await expect(page.locator(LIT)).to_have_count(1)
-    await expect(page.locator("#lit")).to_have_text("Claim 1: evidence highlighted in context 1")
     await page.locator("#sample-title").focus()
     for number in (0, 1):
         await page.keyboard.press("Tab")
@@ -78,33 +67,4 @@ async def test_a_verdict_has_a_sign_and_a_word_beside_its_colour(browse, report:
     claim = page.locator('#text-response .claim[data-claim="1"]')
     await expect(claim).to_have_attribute("aria-label", "Claim 2, contradicted: It weighs 1 grams.")
     await expect(page.locator(".context .badge")).to_have_text(["✓ relevant"])
-    await expect(page.locator('.context[data-context="0"] .badge')).to_have_count(1)
-    sample = page.locator("#sample")
-    await expect(sample).to_contain_text("the weights differ")
-    await expect(sample).to_contain_text("confidence 0.90")
-    problems = sample.get_by_role("region", name="Claim problems")
-    await expect(problems).to_contain_text("contradicted")
-
-
-async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: Path) -> None:
-    page = await browse(f"{report.as_uri()}#sample=7")
-    exchanges = page.locator("#transcript .exchange")
-    await expect(exchanges).to_have_count(0)
-    await page.locator("#transcript summary").click()
-    await expect(exchanges).to_have_count(2)
-    await expect(exchanges.last).to_contain_text("timed out: no answer within 30 s")
-
-
-async def test_the_ranking_is_shown_with_its_grades_if_its_texts_were_graded(browse, tmp_path):
-    grades = tuple(Grade(relevant=relevant) for relevant in (False, True))
-    ranking = [{"id": "1", "text": "Searched one."}, {"id": "2", "text": "Searched two."}]
-    sample = {"query": "Why?", "reference": "Because.", "ranking": ranking, "contexts": ["Chat."]}
-    judge = ScriptedJudge({"grade_contexts": grades})
-    write_html(
-        evaluate([sample], metrics=("context_precision",), judge=judge), tmp_path / "report.html"
-    )
-    page = await browse(f"{(tmp_path / 'report.html').as_uri()}#sample=0")
-    await expect(page.locator("#contexts-title")).to_have_text("Ranking")
-    await expect(page.locator(".context .text")).to_have_text(["Searched one.", "Searched two."])
-    words = "judged not relevant$", "✓ judged relevant$"
-    await expect(page.locator(".context .badge")).to_have_text(list(map(re.compile, words)))
+    await expect(page.locator("#sample")).to_contain_text("the weights differ")

@@ -48,8 +48,6 @@ async def test_the_list_of_runs_leads_to_a_run(browse: Browse, viewed: Viewed) -
     page = await browse(viewed.url)
     rows = page.locator("[data-run]")
     await expect(rows).to_have_count(2)
-    for place in range(2):
-        assert (await rows.nth(place).bounding_box())["height"] <= 60
     await expect(rows.first.locator("svg.spark")).to_be_visible()
     await expect(rows.first.locator(".sentence")).to_contain_text("of 59 answers make a claim")
     await page.get_by_role("link", name="before").click()
@@ -62,9 +60,6 @@ async def test_the_list_of_runs_leads_to_a_run(browse: Browse, viewed: Viewed) -
     await page.reload()
     await page.locator('th[data-metric="faithfulness"] button').click()
     await expect(page.locator(f"{ROWS} .name").first).to_have_text("q0")
-    await page.locator('#pager [data-step="1"]').click()
-    await expect(page.locator(ROWS).last).to_contain_text("failed")
-    await page.locator('#pager [data-step="-1"]').click()
     await page.locator('tr[data-place="0"] a').click()
     await page.locator('#text-response .claim[data-claim="1"]').focus()
     lit = page.locator('.context[data-context="1"] mark.evidence.lit')
@@ -77,11 +72,8 @@ async def test_two_runs_are_chosen_and_compared(browse: Browse, viewed: Viewed) 
     page = await browse(viewed.url)
     await page.get_by_role("button", name="Compare").click()
     await expect(page.locator("h1")).to_have_text("Comparison of two runs")
-    await expect(page.locator(".facts > div").first).to_contain_text("before")
     better = page.get_by_role("row", name="now supported q2 contradicted")
     await expect(better).to_contain_text("It weighs 2 grams.")
-    worse = page.get_by_role("row", name="no longer supported q51 supported")
-    await expect(worse).to_contain_text("supported, now contradicted")
     for url in (viewed.url, viewed.run, viewed.compared):
         policy = (await page.goto(url)).headers["content-security-policy"]
         assert policy.startswith("default-src 'none'")

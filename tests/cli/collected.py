@@ -13,6 +13,20 @@ QUESTIONS = (
     '{"query": "Who built the tower?", "ground_truth": "A guild."}\n'
 )
 
+ANSWERS = [
+    {
+        "query": "How fast does it charge?",
+        "response": "It charges to 50 percent in 35 minutes.",
+        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
+        "relevance": ["a"],
+    },
+    {
+        "query": "How heavy is it?",
+        "response": "The phone weighs 180 grams.",
+        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
+        "relevance": ["c"],
+    },
+]
 FAILING = """
 from pathlib import Path
 

@@ -48,32 +48,21 @@ def content(request: dict) -> str:
 
 
 class Served:
-    """A judge on loopback, in threads of its own; `asked` holds the bodies, in order.
-
-    It takes OpenTelemetry's spans too; `traces` holds these, as bytes.
-    """
+    """A judge on loopback, in threads of its own; `asked` holds the bodies, in order."""
 
     def __init__(self) -> None:
         self.asked: list[dict] = []
-        self.traces: list[bytes] = []
-        self.status = 200
         served = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 said = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path == "/v1/traces":
-                    served.traces.append(said)
-                    self.send_response(200)
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
-                    return
                 request = json.loads(said)
                 served.asked.append(request)
                 message = {"role": "assistant", "content": content(request)}
                 choice = {"index": 0, "finish_reason": "stop", "message": message}
                 body = json.dumps({"choices": [choice], "usage": {}}).encode()
-                self.send_response(served.status)
+                self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

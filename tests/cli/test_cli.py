@@ -14,28 +14,18 @@ from ragstone.errors import UsageError
     ("typed", "read"),
     [
         ("", "run"),
-        ("--metric=hit recall -v", "run --metric=hit --metric recall -v"),
-        ("--help", "--help"),
         ("help", "--help"),
         ("help judge test", "judge test --help"),
-        ("demo --limit 3", "demo --limit 3"),
         ("data.xlsx", "run data.xlsx"),
         ("--metric hit recall --k 5", "run --metric hit --metric recall --k 5"),
-        ("run -m hit recall mrr@10 -v", "run -m hit -m recall -m mrr@10 -v"),
         ("run -m hit data.xlsx", "run -m hit data.xlsx"),
-        ("run -m all -m hit recall", "run -m all -m hit -m recall"),
-        ("-m precision@5,denominator=x f1", "run -m precision@5,denominator=x -m f1"),
-        ("-m hit Recall data.xlsx", "run -m hit -m Recall data.xlsx"),
         ("-m hit recal data.xlsx", "run -m hit -m recal data.xlsx"),
-        ("-m hit response-relevancy", "run -m hit -m response-relevancy"),
         ("run -m hit --limit 5 recall", "run -m hit --limit 5 recall"),
         ("--list-metrics", "run --list-metrics"),
         (
             "run --fail-under hit=0.5 recall@3=8% --fail-over=a=0.1 b=0.2",
             "run --fail-under hit=0.5 --fail-under recall@3=8% --fail-over=a=0.1 --fail-over b=0.2",
         ),
-        ("run --fail-under hit=0.5 data.csv", "run --fail-under hit=0.5 data.csv"),
-        ("--judge offline", "run --judge offline"),
         ("run.jsonl", "run run.jsonl"),
     ],
 )
@@ -43,10 +33,9 @@ def test_what_is_typed_becomes_what_click_reads(typed: str, read: str) -> None:
     assert completed(typed.split(), COMMANDS) == read.split()
 
 
-@each_case("typed", ["validte", "validte data.xlsx", "Validate data.xlsx --sheet 2"])
-def test_a_mistyped_command_is_answered_with_the_nearest_one(typed: str) -> None:
-    with pytest.raises(UsageError, match=r"no command '[Vv]alida?te'; did you mean 'validate'\?"):
-        completed(typed.split(), COMMANDS)
+def test_a_mistyped_command_is_answered_with_the_nearest_one() -> None:
+    with pytest.raises(UsageError, match=r"no command 'Validte'; did you mean 'validate'\?"):
+        completed(["Validte", "data.xlsx"], COMMANDS)
 
 
 def test_a_word_that_is_a_file_is_no_metric(tmp_path: Path, monkeypatch) -> None:

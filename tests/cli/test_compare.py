@@ -2,7 +2,6 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from tests.cli.collected import json_lines
 from tests.cli.conftest import Command
 
 from ragstone.metrics import get
-from ragstone.reports.terminal import MAX_LINES
-from ragstone.results.comparison import compare
 from ragstone.store import Store, tag
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source
@@ -83,7 +80,6 @@ def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) ->
         "Judge: offline; this judge is untested\n"
         "A: baseline; B: data.xlsx; 12 pairs\n"
     )
-    assert "12 pairs: 12 by id, 0 by query" in stored("compare", "baseline", "-v").out
 
 
 def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
@@ -98,10 +94,8 @@ def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
     [
         ("run-a run-b", "", 0, None),
         ("run-a run-b", "--fail-on-regression", 1, "REGRESSION: faithfulness -0.2000"),
-        ("run-b run-a", "--fail-on-regression", 0, "no regression"),
         ("run-a run-b", "--fail-on-regression --min-effect 0.19", 1, "REGRESSION: faithfulness"),
         ("run-a run-b", "--fail-on-regression --min-effect 20%", 0, "drops within min_effect: fai"),
-        ("run-a run-b", "--min-effect 0.1", 0, None),
         ("run-a run-b", "--fail-on-regression --cluster source", 0, "no regression"),  # 3 sources
     ],
 )
@@ -120,21 +114,18 @@ def test_several_runs_are_one_table(stored: Command) -> None:
     said = stored("compare", *runs, "--json", "x.json", *files)
     assert said.code == 1
     assert re.search(r"a  baseline +1\.000\*ᵇᶜ *\nb  data\.xlsx \(run-b\) +0\.800 *\n", said.out)
-    assert said.out.count("Significance") == 2
     assert "data.xlsx (run-c): REGRESSION: faithfulness -0.1000" in said.out
     assert all(Path(name).exists() for name in files[1::2])
     found = json.loads(Path("x.json").read_text())
     assert [each["b"] for each in found["comparisons"]] == ["run-b", "run-c"]
-    assert stored("compare", "run-b", "run-c", "run-b").code == 2
 
 
 def test_runs_without_common_samples_are_refused(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0] * 12, query="When")
-    for flags in ((), ("--fail-on-regression",), ("--json", "-")):
-        said = stored("compare", "run-a", "run-c", *flags)
-        assert said.refuses("runs run-a and run-c have no samples in common")
-        assert said.out == ""
+    said = stored("compare", "run-a", "run-c", "--json", "-")
+    assert said.refuses("runs run-a and run-c have no samples in common")
+    assert said.out == ""
 
 
 def test_what_cannot_be_told_is_no_pass(stored: Command) -> None:
@@ -146,7 +137,6 @@ def test_what_cannot_be_told_is_no_pass(stored: Command) -> None:
     few = stored("compare", "run-a", "few", "--fail-on-regression", "--json", "c.json")
     assert (few.code, "no regression" in few.out) == (3, False)
     assert "Exit code 3: no verdict, because only 10 of 12 samples of A (83%)" in few.err
-    assert json.loads(Path("c.json").read_text())["verdict"].startswith("no verdict, because only")
     few = stored("compare", "run-a", "few", "--fail-on-regression", "--min-paired", "0.8")
     assert few.code == 0
 
@@ -154,25 +144,9 @@ def test_what_cannot_be_told_is_no_pass(stored: Command) -> None:
 def test_the_data_of_a_run_are_not_written_over(stored: Command) -> None:
     with Store.open(PLACE) as store:
         put(store, "run-c", [1.0] * 12, path="data.jsonl")
-    for runs in (("run-a", "run-c"), ("run-c", "run-a")):
-        said = stored("compare", *runs, "--json", "data.jsonl")
-        assert said.refuses("data.jsonl is an input file, so it cannot be written")
+    said = stored("compare", "run-a", "run-c", "--json", "data.jsonl")
+    assert said.refuses("data.jsonl is an input file, so it cannot be written")
     assert not Path("data.jsonl").exists()
-
-
-def test_json_and_markdown_are_written(stored: Command) -> None:
-    said = stored("compare", "run-a", "run-b", "--json", "c.json", "--markdown", "new/c.md")
-    found = json.loads(Path("c.json").read_text(encoding="ascii"))
-    assert found["metrics"]["faithfulness"]["losses"] == 12
-    assert found["metrics"]["faithfulness"]["p"] == 2 / 2**12
-    assert len(found["samples"]["faithfulness"]["worst"]) == 5
-    title = "## Worse: faithfulness 1.000 → 0.800, -0.200; of 12 questions, 0 better"
-    assert Path("new/c.md").read_text(encoding="utf-8").startswith(title)
-    assert (found["finding"]["metric"], found["finding"]["outcome"]) == ("faithfulness", "worse")
-    said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
-    assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
-    assert said.err.startswith("Worse")
-    assert stored("compare", "run-a", "--markdown", "-").out.startswith("## Worse")
 
 
 @each_case(
@@ -181,25 +155,12 @@ def test_json_and_markdown_are_written(stored: Command) -> None:
         ("nothing", "there is no run named 'nothing'"),
         ("run-b", "A is the newest finished run, run-b; specify B"),
         ("run-a baseline", "two of the runs are the same, run-a"),
-        ("run-a run-b -m hit", "no metric of both runs named 'hit'"),
         ("run-a run-b --cluster sources", "did you mean 'source'"),
-        ("run-a run-b --min-effect -1", "0 or more"),
-        ("run-a run-b --min-paired 101%", "from 0% to 100%"),
-        ("run-a run-b --json - --markdown -", "- would be written twice"),
         ("run-a --store nowhere.db", "there is no store at nowhere.db"),
-        ("", "Missing argument"),
     ],
 )
 def test_what_cannot_be_done_is_told_with_exit_code_2(stored, arguments: str, words: str) -> None:
     assert stored("compare", *arguments.split()).refuses(words)
-
-
-def test_what_is_read_of_stored_rows_tells_the_same_as_the_rows(stored: Command) -> None:
-    with Store.open(PLACE) as store:
-        a, b = store.load("run-a"), store.load("run-b")
-        whole = [replace(run, rows=list(run.rows)) for run in (a, b)]
-        assert (found := compare(a, b)) == (wanted := compare(*whole))
-        assert found.pairing.pairs.tolist() == wanted.pairing.pairs.tolist()
 
 
 GOOD, BAD = "The tower is 70 m high.", "The tower is 99 m high."
@@ -230,15 +191,12 @@ def test_a_night_that_is_worse_fails_and_the_finding_is_the_title(ragstone: Comm
     assert said.code == 0, said.err
     assert "No difference shown: faithfulness" in said.out
     write_answers(20)
-    files = ("--markdown", "night.md", "--json", "night.json")
-    said = ragstone("run", "answers.jsonl", *NIGHT, *files)
+    said = ragstone("run", "answers.jsonl", *NIGHT, "--markdown", "night.md")
     assert said.code == 1
     assert "REGRESSION: faithfulness -0.4500" in said.out
     assert said.out.startswith("Worse: faithfulness 0.950 → 0.500")
-    assert len(said.out.splitlines()) <= MAX_LINES
     text = Path("night.md").read_text(encoding="utf-8")
     assert text.startswith("## Worse: faithfulness 0.950 → 0.500")
-    assert json.loads(Path("night.json").read_text())["comparison"]["finding"]["outcome"] == "worse"
     rows = [{"query": f"Other {n}?", "response": GOOD, "contexts": [GOOD]} for n in range(5)]
     said = ragstone("run", json_lines("other.jsonl", rows), *NIGHT)
     assert said.code == 3

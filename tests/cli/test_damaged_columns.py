@@ -25,7 +25,6 @@ VALUES = (b"\xff\xfe", {"a": 1}, [{"a": 1}], [["a"]], [1, 2])
 COMMANDS = {
     "validate {}": DATA,
     "run {} -m exact_match --no-store --no-export": DATA,
-    "validate {} -o new.jsonl": DATA,
     "rank --qrels {} --ranking good.parquet": RANKING,
     "rank --qrels good.parquet --ranking {}": RANKING,
 }

@@ -19,7 +19,6 @@ def shell(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("ini", ["init"]),
         ("run --verify ''", ["batch", "each", "truths"]),
         ("runs list --js", ["--json"]),
     ],

@@ -1,9 +1,4 @@
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -46,7 +41,6 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, tested: Command, rows: 
     assert FILE.is_file()
     later = ragstone(rows, "-m", "faithfulness", "--no-export", "-v")
     assert "balanced accuracy: 100%" in later.out
-    assert "it missed 0% of" in ragstone(rows, "-m", "faithfulness", "--no-export").out
 
 
 def test_without_data_the_demos_manuals_are_tested_on(tested: Command) -> None:
@@ -58,13 +52,9 @@ def test_without_data_the_demos_manuals_are_tested_on(tested: Command) -> None:
     assert not FILE.exists()
     told = json.loads(Path("out.json").read_text())
     missed = [each for each in told["tried"] if each["right"] is False]
-    kinds = {kind["kind"]: kind for kind in told["kinds"]}
-    assert len(told["tried"]) == sum(kind["applied"] for kind in kinds.values())
-    assert len(missed) == sum(kind["answered"] - kind["right"] for kind in kinds.values())
     negations = [each for each in missed if each["kind"] == "negation"]
     assert f"negation ({len(negations)})" in said.out
     assert negations[0]["claim"] in said.out
-    assert negations[1]["claim"] not in said.out
 
 
 def test_a_mark_decides_the_exit_code(tested: Command, rows: str) -> None:
@@ -89,23 +79,10 @@ def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(tested, rows:
     [
         ("--base-url http://x", "only for LLM judges, but the judge is offline"),
         ("--fail-under numbers=1", "did you mean 'number'"),
-        ("--fail-under number=0.5 --fail-under 101%", "101%"),
-        ("--judge openai:x --model y", "contradict each other"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tested, rows: str, arguments: str, why: str) -> None:
     assert tested(rows, *arguments.split()).refuses(why)
-
-
-def test_a_query_is_not_needed(ragstone: Command, tested: Command) -> None:
-    bare = [{name: row[name] for name in ("response", "contexts")} for row in ROWS]
-    blank = [{"query": "", "question": " ", **row} for row in bare]
-    said = tested(json_lines("bare.jsonl", bare + blank), "--no-store")
-    assert said.code == 0, said.err
-    table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
-    Path("bare.csv").write_text(table)
-    assert tested("bare.csv", "--no-store").code == 0
-    assert ragstone("bare.csv", "-m", "faithfulness", "--no-store").code == 2
 
 
 def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) -> None:
@@ -115,42 +92,3 @@ def test_a_file_without_contexts_names_its_columns_and_the_map(tested: Command) 
         "--map contexts=COLUMN, or collect"
     ) in " ".join(tested("a.csv").err.split())
     assert tested("a.csv", "--map", "contexts=Kontext gefunden", "--dry-run").code == 0
-
-
-def test_claims_that_cannot_be_used_are_counted_and_told(tested: Command) -> None:
-    short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
-    rows = [short, {"response": "It is red.", "contexts": []}]
-    why = "(skipped: 1 row without contexts, 2 shorter sentences)"
-    said = " ".join(tested(json_lines("short.jsonl", rows)).err.split())
-    assert f"no row has contexts and a claim of 15 to 400 characters {why}" in said
-    said = tested(json_lines("some.jsonl", [*rows, ROWS[0]]))
-    assert (said.code, why[1:-1] in said.err) == (0, True)
-    odd = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
-    said = tested(json_lines("odd.jsonl", [odd]))
-    assert said.code == 3
-    assert "found no claim supported" in said.err
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-@pytest.mark.parametrize(
-    ("config", "told"), [("", "in the reply cache"), ("cache: false\n", "lost (--no-cache)")]
-)
-def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, config, told) -> None:
-    (tmp_path / "ragstone.yaml").write_text(config)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
-        judge = f"--judge vllm:m --base-url http://127.0.0.1:{server.getsockname()[1]}/v1"
-        with subprocess.Popen(
-            [sys.executable, "-m", "ragstone", "judge", "test", rows, *judge.split()],
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as process:
-            call, _ = server.accept()  # it is asked, and will not answer
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=240)[1]
-            call.close()
-    assert process.returncode == 130
-    assert "Interrupted: 0 of 2 claims tested. The result was not saved" in said
-    assert f"the model's replies are {told}." in said

@@ -70,10 +70,8 @@ QUERIES = b"".join(b"q%d Q0 d1 1 1.0 r\n" % number for number in range(50_000))
 LINES = {
     "one query": b"q1 Q0 d1 1 1.0 r\n",
     "queries in several places": b"q1 Q0 a 1 1.0 r\n" * 400 + b"q2 Q0 a 1 1.0 r\n" * 400,
-    "many queries": QUERIES,
     "an endless line": b"x",
     "empty lines": b"\n",
-    "bytes that are not UTF-8": b"\xff\xfe\x00\n",
 }
 
 
@@ -87,24 +85,20 @@ def test_a_packed_ranking(tmp_path: Path, refused: Refused, kind: str) -> None:
 
 
 QRELS = {
-    "one query.zst": b"q1 0 d1 1\n",
-    "many queries.zst": QUERIES.replace(b" 1 1.0 r", b" 1"),
-    "an endless line.zst": b"x",
-    "one query of BEIR.tsv.zst": b"q1\td1\t1\n",
-    "empty lines of BEIR.tsv.zst": b"\n",
+    "one query": b"q1 0 d1 1\n",
+    "many queries": QUERIES.replace(b" 1 1.0 r", b" 1"),
 }
 
 
 @pytest.mark.parametrize("kind", QRELS)
 def test_packed_judgments(tmp_path: Path, refused: Refused, kind: str) -> None:
-    name = zst(tmp_path / kind.replace(" ", "-"), QRELS[kind]).name
-    assert name in refused(f"rank --qrels {name} --ranking run")
+    zst(tmp_path / "bomb.zst", QRELS[kind])
+    assert "bomb.zst" in refused("rank --qrels bomb.zst --ranking run")
 
 
 JSON = {
     "one ranking": b'"a", ',
     "lists in a ranking": b"[],",
-    "objects": b"{},",
     "nested lists": b"[",
     "one query": b'{"query_id": "q", "ranking": ["a"], "relevance": ["a"]}\n',
     "empty lines": b"\n",
@@ -147,7 +141,6 @@ FRAMES: dict[str, Callable[[], pl.DataFrame]] = {
     "a long text in many rows": lambda: texts(3000, "q", LONG),
     "a long category in many rows": lambda: categories(texts(3000, LONG, LONG)),
     "a long list": lambda: contexts(ROWS, "c"),
-    "many nothings": lambda: contexts(ROWS, None),
     "a long text in a list": lambda: contexts(2000, LONG),
     "categories in a list": lambda: categories(contexts(2000, LONG)),
 }

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
-from tests.cli.collected import label
 from tests.cli.conftest import Command
 from tests.cli.test_compare import PLACE, put
 
@@ -20,11 +19,10 @@ def stored(ragstone: Command) -> Command:
     return ragstone
 
 
-def plan(ragstone: Command, *words: str) -> tuple[dict[str, Any], str]:
-    """Return a plan as JSON says it, and what stands beside it."""
+def plan(ragstone: Command, *words: str) -> dict[str, Any]:
     said = ragstone("plan", "--detect", *words, "--json", "-")
     assert said.code == 0, said.err
-    return json.loads(said.out), said.err
+    return json.loads(said.out)
 
 
 def test_a_plan_needs_no_run(ragstone: Command) -> None:
@@ -33,50 +31,25 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
     assert "2,129" in said.out
     assert "from that of scores (0.4, assumed) and an assumed correlation of 0.25" in said.out
     assert "10  20 of 20" in ragstone("plan", "--detect", "100%").out
-    usual, high = (plan(ragstone, "0.1", "--power", power)[0] for power in ("80%", "95%"))
-    few, many = (each["metrics"]["any metric"]["questions"] for each in (usual, high))
-    assert many > 1.5 * few
 
 
 def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command) -> None:
-    one, _ = plan(stored, "5%", "--like", "run-a")
+    one = plan(stored, "5%", "--like", "run-a")
     assert (one["like"], one["correlation"]) == (["run-a"], 0.25)
-    two, _ = plan(stored, "5%", "--like", "run-a", "--like", "run-b")
+    two = plan(stored, "5%", "--like", "run-a", "--like", "run-b")
     assert two["correlation"] is None
     one, two = (each["metrics"]["faithfulness"] for each in (one, two))
     assert two["spread"] == pytest.approx(0.08, abs=0.01)  # of 0, 0.1 and 0.2, one each, capped
     assert two["questions"] < one["questions"] / 4
-    assert one["correlation_of_systems"] == 0.25
-    assert two["correlation_of_systems"] == 0.95, "the highest"
-    assert two["labels"] < one["labels"]
-    least, _ = plan(stored, "0.1", "--like", "run-a", "--like", "run-b")
-    assert least["metrics"]["faithfulness"]["questions"] == 10, "never fewer"
-
-
-def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) -> None:
-    assumed, _ = plan(stored, "5%", "--like", "run-a")
-    with Store.open(PLACE) as store:
-        yes = [(n * 7 % 24) / 24 > 0.5 for n in range(24)]
-        store.add_labels("run-a", [label("run-a", n, value=yes[n]) for n in range(24)])
-    found, _ = plan(stored, "5%", "--like", "run-a", "-m", "faithfulness")
-    few, many = (each["metrics"]["faithfulness"] for each in (found, assumed))
-    assert few["correlation_with_people"] > 0.8
-    assert 20 <= few["labels"] < many["labels"]
 
 
 @each_case(
     ("arguments", "why"),
     [
-        ("0", "the difference must be above 0"),
-        ("much", "'much' is not a number"),
         ("3", "any metric differ by at most 1; write 3 percent as 0.03 or 3%"),
-        ("101% --like run-a", "scores of faithfulness differ by at most 1;"),
         ("5% --like run-a --like run-a", "the scores of the two runs do not differ"),
-        ("0.1 --power 100%", "use a share from 50% to 99%"),
         ("0.1 -m hit", "--metric needs --like RUN"),
         ("0.1 --like flat", "no metric of the run has scores that vary"),
-        ("0.1 --like run-a -m faithfulnes", "did you mean"),
-        ("0.1 --like run-a --like run-a --like run-a", "--like is given 3 times"),
         ("0.1 --like run-a --json p.html", "p.html"),
     ],
 )

@@ -20,15 +20,6 @@ def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> 
     assert run(None, "--no-store", "--fail-under", "faithfulness=0.9").code == 1
 
 
-def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
-    config = configuration(served.url, MILDLY, threshold=1, grading={"useRagas": True})
-    done = run(config, "--no-store")
-    assert (done.code, "RAGAS mode is on (policy promptfoo-plan)" in done.err) == (0, True)
-    assert "faithfulness:promptfoo-plan,batch_size=5,threshold=1 1.00" in " ".join(done.out.split())
-    done = run(None, "--no-store", "--policy", "promptfoo")
-    assert "RAGAS mode is off" in done.err
-
-
 def test_options_go_before_the_file_and_it_before_ragstone_yaml(run: Run, served: Served) -> None:
     Path("ragstone.yaml").write_text(
         "policy: strict\npreset: deepeval\nmetrics: hit\njudge: openai:other\ntimeout: 7\n"
@@ -39,34 +30,26 @@ def test_options_go_before_the_file_and_it_before_ragstone_yaml(run: Run, served
     found = json.loads(done.out)
     assert (done.code, list(found["metrics"])) == (0, ["faithfulness:promptfoo"])
     assert found["options"]["timeout"] == 7
-    assert (found["dataset"]["name"], found["dataset"]["rows"]) == ("promptfooconfig.json", 1)
-    assert "Data set promptfooconfig.json (1 row evaluated)" in " ".join(done.err.split())
     assert served.models == {"mine"}
     done = run(None, *options, "--preset", "promptfoo-plan")
     assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo-plan,batch_size=5"]
-    done = run(None, *options, "-m", "faithfulness,threshold=0.9")
-    assert done.code == 1
-    assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo,threshold=0.9"]
 
 
 def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     done = run(configuration(served.url, ALL_BACKED, HALF), "--dry-run")
     assert (done.code, served.asked) == (0, [])
-    assert " ".join(done.out.split()).startswith(
-        "Dry run: no calls were made. Estimated judge usage: rows 2"
-    )
+    told = " ".join(done.out.split())
+    assert told.startswith("Dry run: no calls were made. Estimated judge usage: rows 2 calls ")
+    assert "cost price unknown" in told
 
 
 @each_case(
     ("words", "said"),
     [
-        ("--judge offline", "supports one model of openai"),
         ("--judge offline --dry-run", "supports one model of openai"),
-        ("--judge openai:a,openai:b", "supports one model of openai"),
         ("--verify each --set strict_json=true", "strict_json, verify: promptfoo's own scoring"),
         ("--max-cost 1", "the price of openai:m at http:"),
         ("--map query=frage", "promptfooconfig.json has no columns, so --map cannot be used"),
-        ("--sheet x", "promptfooconfig.json has no sheets; remove --sheet x"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, served: Served, words: str, said: str) -> None:
@@ -94,8 +77,6 @@ def test_the_basic_usage_of_the_plan_runs_as_written(ragstone: Command) -> None:
     assert done.code == 0, done.err
     assert "basic.yaml: 1 sample; RAGAS mode is on (policy promptfoo-plan)" in done.err
     assert "passed by 1 of 1" in " ".join(done.out.split())
-    done = ragstone("validate", "basic.yaml")
-    assert (done.code, "basic.yaml: 1 row" in done.out) == (0, True), done
     Path("basic.yaml").write_text(PLAN.replace("useRagas:", "useRaga:"), encoding="utf-8")
     assert ragstone("validate", "basic.yaml").refuses("useRaga: is not supported")
 
@@ -108,9 +89,7 @@ def test_reports_show_the_tests_that_failed(run: Run, served: Served) -> None:
     line = f"2 of 3 tests failed: 2 ({metric}), 3 ({metric})"
     assert line in done.err
     assert json.loads(Path("t.json").read_text(encoding="utf-8"))["failed_tests"] == line
-    markdown = Path("t.md").read_text(encoding="utf-8")
-    assert markdown.startswith("## ✗ 2 of 3 tests failed: ")
-    assert f"**{line}**" in markdown
+    assert Path("t.md").read_text(encoding="utf-8").startswith("## ✗ 2 of 3 tests failed: ")
     assert f'<p class="status bad">✗ {line}</p>' in Path("t.html").read_text(encoding="utf-8")
     assert 'tests="3" failures="2"' in Path("t.xml").read_text(encoding="utf-8")
 
@@ -125,9 +104,3 @@ def test_both_modes_score_the_same_responses(run: Run, served: Served) -> None:
         "faithfulness:promptfoo,threshold=0.6": 0.5,
         "faithfulness:promptfoo-plan,batch_size=5,threshold=0.6": pytest.approx(5 / 6),
     }
-
-
-def test_an_assertion_without_type_is_explained(run: Run, served: Served) -> None:
-    config = configuration(served.url, HALF)
-    config["tests"][0]["assert"] = [{"value": "x"}]  # type: ignore[index]
-    assert run(config).refuses("test 1: assert: type: is missing")

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -64,8 +63,6 @@ def test_a_set_is_ready_to_be_run(generate: Command, suffix: str) -> None:
         assert (row.relevance is None) == (row.reference_claims is None)
     record = json.loads(Path(f"{name}.provenance.json").read_text(encoding="utf-8"))
     assert (record["judge"], record["seed"], record["n"]) == ("openai:m", 0, 20)
-    hashes = {each["name"]: each["sha256"] for each in record["documents"]}
-    assert hashes == {name: each.sha256 for name, each in corpus.documents.items()}
 
 
 def test_nothing_verified_writes_no_file(generate: Command, author: QuestionServer) -> None:
@@ -75,8 +72,7 @@ def test_nothing_verified_writes_no_file(generate: Command, author: QuestionServ
     assert said.out.startswith("nothing was written: 0 of 5: 5 without a reply")
     assert not Path("questions.jsonl").exists()
     counts = json.loads(Path("counts.json").read_text(encoding="utf-8"))
-    rejected = Counter(each["reason"] for each in lines("questions-rejected.jsonl"))
-    assert (counts["questions"], counts["rejected"]) == (0, rejected)
+    assert (counts["questions"], len(lines("questions-rejected.jsonl"))) == (0, 5)
 
 
 def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(generate, author) -> None:
@@ -88,19 +84,14 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(generat
     assert generate(*args).out == "wrote questions.jsonl: 12 of 12\n"
     assert max(Counter(each.prompt for each in author.asked).values()) == 1
     whole = Path("questions.jsonl").read_bytes()
-    fewer = generate(*args, "--max-calls", "36", "--config", "fresh.yaml")
-    assert fewer.code == 3
-    assert fewer.out.startswith("nothing was written: ")
-    assert "questions.jsonl was not changed (12 questions)." in fewer.err
-    assert Path("questions.jsonl").read_bytes() == whole
+    assert generate(*args, "--max-calls", "36", "--config", "fresh.yaml").code == 3
+    assert Path("questions.jsonl").read_bytes() == whole, "fewer do not replace more"
 
 
 def test_a_dry_run_makes_no_calls(generate: Command, author: QuestionServer) -> None:
-    options = ("--chunks", "c.jsonl", "--languages", "German,de,Klingon")
-    said = generate("docs", *MODEL, "--dry-run", *options)
+    said = generate("docs", *MODEL, "--dry-run", "--chunks", "c.jsonl")
     assert said.code == 0, said.err
     assert said.out.startswith("Dry run: no calls were made. 100 questions from 48 chunks")
-    assert "whether questions are in German, Klingon is not checked; it is for these" in said.err
     assert not author.asked
     assert not Path("c.jsonl").exists()
 
@@ -129,36 +120,17 @@ def test_files_of_somebody_else_are_not_replaced(generate, author: QuestionServe
     author.fault = lambda _asked: None
     assert generate(*args, "--config", "fresh.yaml").code == 0
     assert not Path("questions-rejected.jsonl").exists()
-    assert generate(*args, "-o", "questions.xlsx").code == 0  # it has a record of its own
-    assert generate(*args).code == 0
     with Path("questions.jsonl").open("a", encoding="utf-8") as file:
         file.write("\n")
     assert generate(*args).refuses("was changed since")
 
 
-def test_the_examples_of_the_help_run(ragstone: Command, generate: Command) -> None:
-    text = generate("--help").out
-    examples = [line.split() for line in text.splitlines() if "questions generate d" in line]
-    assert len(examples) >= 3
-    for example in examples:
-        said = ragstone(*example[1:], "--dry-run")
-        assert said.code == 0, said.err
-
-
 @each_case(
     ("arguments", "why"),
     [
-        ("nothing", "there is no file nothing"),
         ("empty", "there are no documents"),
-        ("docs --types single=0 --model m", "the shares of the types add up to 0"),
-        ("docs --types many=1 --model m", "no type of question named 'many'"),
         ("docs", "needs a language model; name one, such as openai:gpt-4o-mini, or check"),
-        ("docs --judge openai:m,offline --dry-run", "cannot write and verify questions (write_qu"),
         ("docs --model m -o docs/set.jsonl", "docs, an input folder"),
-        ("docs --model m -o set.pdf", ".pdf cannot be written"),
-        ("docs --model m --chunks c.csv", "the file must be .jsonl; use c.jsonl"),
-        ("docs --model m -o a.jsonl --chunks a.jsonl", "would be written twice"),
-        ("docs --model m --chunks folder.jsonl", "folder.jsonl is a folder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_call(generate, author, arguments, why) -> None:
@@ -170,43 +142,16 @@ def test_what_cannot_be_done_is_refused_before_any_call(generate, author, argume
     assert not author.asked
 
 
-@contextmanager
-def launched(author: QuestionServer, folder: Path, replies: int) -> Iterator[subprocess.Popen[str]]:
-    """Start a command, and wait until the model has replied so often."""
-    words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
-    with subprocess.Popen(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "OPENAI_BASE_URL": author.url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        while len(author.finished) < replies:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.01)
-        yield process
-
-
-def test_after_a_crash_only_the_calls_in_flight_are_repeated(generate, author, tmp_path) -> None:
-    author.delay = 0.03
-    for replies in (30, 90):
-        with launched(author, tmp_path, replies) as process:
-            process.kill()
-    with launched(author, tmp_path, 0) as process:
-        out, err = process.communicate()
-    assert (process.returncode, out) == (0, "wrote questions.jsonl: 40 of 40\n"), err
-    repeated = Counter(each.prompt for each in author.asked)
-    assert sum(repeated.values()) - len(repeated) <= 2 * 8  # two crashes, eight at once
-    crashed = Path("questions.jsonl").read_bytes()
-    author.delay = 0.0
-    assert generate("docs", "--n", "40", *MODEL, "--config", "fresh.yaml").code == 0
-    assert Path("questions.jsonl").read_bytes() == crashed
-
-
 def test_ctrl_c_keeps_what_is_proven(author: QuestionServer, tmp_path: Path) -> None:
     author.delay = 0.05
-    with launched(author, tmp_path, 60) as process:
+    words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
+    environment = {**os.environ, "OPENAI_BASE_URL": author.url}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, *words]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        while len(author.finished) < 60:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == 130, err

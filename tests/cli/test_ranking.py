@@ -2,7 +2,6 @@ import json
 import re
 from pathlib import Path
 
-import polars as pl
 import pytest
 from tests.cases import each_case
 from tests.cli.conftest import Command
@@ -46,42 +45,15 @@ def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command
     assert "1 of 3 queries are missing from a.run and are left out" in said.out
 
 
-def test_each_querys_values_are_written(files: Path, ragstone: Command) -> None:
-    said = ragstone(*RANK, "hit", "--missing", "skip", "--k", "1,5", "--rows", "rows.parquet")
-    assert said.code == 0
-    frame = pl.read_parquet(files / "rows.parquet")
-    assert frame.columns[:3] == ["id", "query", "scores.mrr@1.value"]
-    assert frame["scores.mrr@5.value"].to_list() == [0.5, 1.0, None]
-
-
-def test_documents_with_their_querys_id_may_be_ignored(files: Path, ragstone: Command) -> None:
-    (files / "a.run").write_text(A.replace("q1 Q0 b", "q1 Q0 q1"))
-    assert "own id: 1; --ignore-identical-ids leaves them out" in ragstone(*RANK).out
-    said = ragstone("run", *RANK[1:], "--ignore-identical-ids")
-    assert re.search(r"mrr@5 +0\.6667", said.out)
-    assert "own id: 1; left out" in said.out
-
-
 @each_case(
     ("arguments", "told"),
     [
         ("--ranking none", "there is no file none"),
-        ("-m faithfulness", "faithfulness needs"),
-        ("--rows rows.xlsx", "does not write .xlsx; use .jsonl"),
-        ("--json a.run", "is an input file, so it cannot be written"),
         ("--map grade=x", "map grade=x has no effect: neither qrels nor"),
-        ("--fail-under ndcg=1", "is not in this run"),
         ("--ranking b.run --junit x.xml", "--junit applies to one ranking"),
-        ("--html -", "--html: this format needs a file"),
         ("--fail-on-regression", "there is nothing to compare with"),
-        ("--min-paired 2", "must be from 0% to 100%"),
-        ("--min-effect abc", "--min-effect: 'abc' is not a number; use 0.8 or 80%"),
-        ("-o x.csv", "does not end in .xlsx"),
-        ("--rows x.html", "x.html"),
         ("--baseline last", "`ragstone rank --store` creates one"),
-        ("--store --baseline none", "there is no run named 'none'"),
         ("--store s.db --json s.db", "s.db is an input file, so it cannot be written"),
-        ("--json x --markdown x", "x would be written twice"),
         ("--qrels beir --json beir/qrels/test.tsv", "is in beir, an input folder"),
     ],
 )
@@ -94,37 +66,22 @@ def test_several_rankings_are_compared_with_the_first(files: Path, ragstone: Com
     (files / "v2").mkdir()
     (files / "v2" / "a.run").write_text(B + "q1 Q0 z 1 3 x\n")
     more = ("--ranking", "b.run", "--ranking", "v2/a.run")
-    said = ragstone(*RANK, *more, "--json", "all.json", "-v")
+    asked = ("--json", "all.json", "--rows", "x.jsonl", "--latex", "x.tex", "-o", "x.xlsx")
+    said = ragstone(*RANK, *more, *asked, "-v")
     assert said.code == 0
+    assert all((files / name).exists() for name in asked[1::2])
     assert re.search(r"a +a.run +0.500\nb +b.run +1.000\*\nc +v2/a.run +0.833\n", said.out)
-    assert said.out.count("Differences") == 2
     found = json.loads((files / "all.json").read_text())
     (third,) = found["more"]
     assert third["comparison"]["metrics"]["mrr@5"]["difference"] == pytest.approx(1 / 3)
 
 
-def test_every_file_of_several_rankings_is_written(files: Path, ragstone: Command) -> None:
-    asked = ("--html", "x.html", "--rows", "x.jsonl", "--markdown", "x.md", "--latex", "x.tex")
-    said = ragstone(*RANK, "--ranking", "b.run", *asked, "-o", "x.xlsx")
-    assert said.code == 0
-    for name in (*asked[1::2], "x.xlsx"):
-        assert f"wrote {name}" in said.out
-        assert (files / name).exists()
-    first = json.loads((files / "x.jsonl").read_text().splitlines()[0])
-    assert (first["id"], first["scores.mrr@5.b.run"]) == ("q1", 1.0)
-    assert ragstone(*RANK, "--latex", "one.tex").code == 0
-    assert "a & a.run & 0.500" in (files / "one.tex").read_text()
-
-
-def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) -> None:
-    assert ragstone(*RANK).code == 0
-    assert not (files / ".ragstone").exists()
+@pytest.mark.usefixtures("files")
+def test_a_run_is_stored_if_that_is_asked_for(ragstone: Command) -> None:
     said = ragstone(*RANK, "--store")
     assert re.search(r"stored as run \S+ in \.ragstone/ragstone\.db", said.out)
     listed = ragstone("runs").out
     assert "a.run: For 1 of 3 queries no relevant document is in the top 5" in listed
-    (told,) = json.loads(ragstone("runs", "--json", "-").out)
-    assert (told["rows"], told["finished"], told["transcript"]) == (3, True, False)
     assert "mrr@5  0.50" in ragstone("runs", "show", "last").out
 
 
@@ -141,9 +98,6 @@ def test_stored_runs_are_compared_with_each_other_and_with_files(files, ragstone
     assert now["metrics"] == kept["metrics"]
     change = {"about": "data", "name": "queries not ranked", "a": "zero", "b": "skip"}
     assert change in kept["changes"]
-    assert ragstone("compare", "base", "last", "--cluster", "lang").refuses("have no tags")
-    worse = ragstone("compare", "last", "base", "--fail-on-regression", "--min-paired", "0")
-    assert "no regression" in worse.out
 
 
 def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Command) -> None:
@@ -157,63 +111,13 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     said = ragstone(*asked, "--fail-on-regression")
     assert said.code == 1
     assert "REGRESSION: mrr@5 -1.0000" in said.out
-    said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2", "--json", "none.json")
-    assert said.refuses("--min-effect 2 accepts every drop")
-    assert not (files / "none.json").exists()
     (files / "qrels").write_text("q1 0 a 1\n")
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
     said = ragstone(*asked, "--fail-on-regression")
     assert (said.code, "have a partner in B" in said.err) == (3, True)
 
 
-def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
-    asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.txt", "--html", "a.html")
-    said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
-    assert said.code == 0
-    for name in (*asked[1::2], "a.xlsx"):
-        assert f"wrote {name}" in said.out
-        assert (files / name).exists()
-    again = [word.replace("a.", "again.") for word in asked]
-    assert ragstone("runs", "show", "last", *again, "-o", "again.xlsx").code == 0
-    for ending in ("md", "xml", "txt", "html"):
-        assert (files / f"a.{ending}").read_text() == (files / f"again.{ending}").read_text()
-
-
 def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(files, ragstone) -> None:
     ragstone(*RANK, "--store")
     for again in (("runs", "rescore", "last"), ("resume", "last", "--retry-failed")):
         assert ragstone(*again).refuses("scores of a ranking file")
-
-
-PICKY = """
-from ragstone import RankingMetric, register
-
-@register("picky")
-class Picky(RankingMetric):
-    "Whether the first document is a."
-
-    def value(self, retrieved_ids, relevance):
-        return float(retrieved_ids[0] == "a")
-"""
-
-
-def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(files, ragstone) -> None:
-    (files / "picky.py").write_text(PICKY)
-    asked = (*RANK[:5], "--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
-    said = ragstone(*asked)
-    assert said.code == 3
-    assert "1 of 3 scores of picky failed, more than 10%" in said.err
-    told = json.loads(said.out)["metrics"]
-    assert told["picky"]["causes"] == {"metric_error": 1}
-    assert ragstone(*asked, "--max-failure-rate", "50%").code == 0
-    share = ("--max-failure-rate", "1", "--min-coverage", "picky=90%")
-    assert ragstone(*asked, *share).code == 1
-
-
-def test_in_github_actions_the_job_is_told(files: Path, ragstone: Command, monkeypatch) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
-    said = ragstone(*RANK, "--fail-under", "mrr=0.9")
-    assert said.code == 1
-    assert "::error" in said.out
-    assert "mrr@5" in (files / "summary.md").read_text()

@@ -1,37 +1,21 @@
-import json
 from functools import partial
 from pathlib import Path
 
 import openpyxl
 import pytest
 from tests.cases import each_case
-from tests.cli.collected import json_lines
+from tests.cli.collected import ANSWERS, json_lines
 from tests.cli.conftest import Command
 
 from ragstone.store import Store
-from ragstone.types.policy import POLICIES
 
-ANSWERS = [
-    {
-        "query": "How fast does it charge?",
-        "response": "It charges to 50 percent in 35 minutes.",
-        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
-        "relevance": ["a"],
-    },
-    {
-        "query": "How heavy is it?",
-        "response": "The phone weighs 180 grams.",
-        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
-        "relevance": ["c"],
-    },
-    {"query": "Is it?", "response": "Sure!", "contexts": [], "relevance": ["c"]},
-]
+EMPTY = {"query": "Is it?", "response": "Sure!", "contexts": [], "relevance": ["c"]}
 
 
 @pytest.fixture
 def stored(ragstone: Command) -> Command:
     """The command line, where a run by faithfulness and hit@5 is stored."""
-    json_lines("answers.jsonl", ANSWERS)
+    json_lines("answers.jsonl", [*ANSWERS, EMPTY])
     said = ragstone("run", "answers.jsonl", "-m", "hit", "faithfulness", "--no-export")
     assert said.code == 0, said.err
     return ragstone
@@ -47,10 +31,10 @@ def ids() -> list[str]:
         return [info.id for info in store.runs()]
 
 
-@each_case("words", [("--policies", "all"), ("--policy", ",".join(POLICIES))])
-def test_all_policies_stand_side_by_side(rescore: Command, words: tuple[str, ...]) -> None:
-    said = rescore(*words, "-v")
+def test_all_policies_stand_side_by_side(rescore: Command) -> None:
+    said = rescore("--policies", "all", "-v", "-o", "x.xlsx")
     assert said.code == 0
+    assert "Summary" in openpyxl.load_workbook("x.xlsx").sheetnames
     lines = [line.split() for line in said.out.splitlines()]
     table = {line[0]: line[1] for line in lines if line and line[0].startswith("faithfulness")}
     assert table["faithfulness"] == table["faithfulness:weighted"] == "0.5000"
@@ -73,28 +57,16 @@ def test_saved_it_is_a_run_of_its_own(stored: Command, rescore: Command) -> None
     (first,) = ids()
     said = rescore("--policy", "deepeval", "--save")
     newer, older = ids()
-    assert older == first
-    assert f"stored as run {newer}" in said.out
+    assert (older, f"stored as run {newer}" in said.out) == (first, True)
     shown = stored("runs", "show", newer, "-v").out
     assert f"rescored from run {first}" in " ".join(shown.split())
-
-
-def test_results_are_written_where_they_are_asked_for(rescore: Command) -> None:
-    words = ("-o", "x.xlsx", "--rows", "x.jsonl", "-m", "faithfulness", "--policy", "ragaliq")
-    assert rescore(*words).code == 0
-    assert "Summary" in openpyxl.load_workbook("x.xlsx").sheetnames
-    rows = [json.loads(line) for line in Path("x.jsonl").read_text("utf-8").splitlines()]
-    scores = [row["scores"]["faithfulness:ragaliq"]["passed"] for row in rows]
-    assert scores == [False, True, True]
 
 
 @each_case(
     ("words", "told"),
     [
         ("--policy raga", "did you mean 'ragas'"),
-        ("--policy ragas,", "a name is empty"),
         ("-m hit --policy ragas", "not to: hit@5"),
-        ("-m faithfulnes", "did you mean 'faithfulness'"),
         ("--json .ragstone/ragstone.db", "ragstone.db is an input file"),
     ],
 )

@@ -1,41 +1,21 @@
-import io
 import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from threading import Event
 
 import openpyxl
 import pytest
-from rich.console import Console
 from tests.cases import each_case
-from tests.cli.collected import FAILING, json_lines, target
+from tests.cli.collected import ANSWERS, FAILING, json_lines, target
 from tests.cli.conftest import Command
 
 from ragstone._internal.rate_limit import RetryLog
-from ragstone.cli.output import RowProgress, print_estimate, progress
+from ragstone.cli.output import RowProgress
 from ragstone.errors import Cause
-from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-
-ANSWERS = [
-    {
-        "query": "How fast does it charge?",
-        "response": "It charges to 50 percent in 35 minutes.",
-        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
-        "relevance": ["a"],
-    },
-    {
-        "query": "How heavy is it?",
-        "response": "The phone weighs 180 grams.",
-        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
-        "relevance": ["c"],
-    },
-]
 
 
 @pytest.fixture
@@ -44,46 +24,13 @@ def answers(tmp_path: Path) -> str:
     return str(tmp_path / "answers.jsonl")
 
 
-def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
-    said = ragstone("run", answers, "--json", "-", "--no-export")
-    assert said.code == 0
-    summary = json.loads(said.out)
-    assert summary["target"] is None
-    assert summary["metrics"]["hit@5"]["mean"] == 0.5
-    assert summary["metrics"]["faithfulness"]["mean"] == 0.5
-
-
 @each_case("typed", [(), ("run",), ("-v",)])
 def test_without_data_the_command_explains_itself_and_calls_nothing(ragstone, typed) -> None:
     said = ragstone(*typed)
     assert (said.out, said.err.count("\n") <= 15) == ("", True)
     for words in ("ragstone answers.xlsx", "init --target URL --ask", "ragstone demo", "help"):
         assert said.refuses(words)
-    assert ragstone("help", "ranking").refuses("No such command 'ranking'")
     assert "[default: 5]" in ragstone("help", "run").out
-
-
-def test_metric_names_may_have_any_case_and_be_joined_by_commas(ragstone, answers) -> None:
-    metrics = ("-m", "HIT@5,precision@2,denominator=retrieved", "Faithfulness")
-    said = ragstone(answers, *metrics, "--fail-under", "Hit=0.5", "--json", "-", "--no-export")
-    summary = json.loads(said.out)
-    names = ["hit@5", "precision@2,denominator=retrieved", "faithfulness"]
-    assert list(summary["metrics"]) == summary["options"]["metrics"] == names
-
-
-def test_the_column_that_metrics_need_is_named(ragstone: Command) -> None:
-    bare = ANSWERS[0] | {"relevance": None}
-    said = ragstone(json_lines("bare.jsonl", [bare]), "-m", "hit", "recall")
-    assert said.refuses("cannot run hit@5, recall@5: no row has relevance (column point_ids)\n")
-    misspelt = json_lines("misspelt.jsonl", [bare | {"point_idz": "1,2"}])
-    said = ragstone(misspelt, "-m", "all", "--no-export", "-v")
-    assert said.code == 0
-    assert "  column 'point_idz' is not used; did you mean relevance? Use map" in said.err
-    line = (
-        "hit@5, recall@5, precision@5, f1@5, mrr@5: no row has relevance (column point_ids); did "
-        "you mean column 'point_idz'? Use map relevance=point_idz"
-    )
-    assert f"Not run {line}" in " ".join(said.out.split())
 
 
 def test_a_live_target_is_evaluated(ragstone: Command, demo_url: str, tmp_path: Path) -> None:
@@ -120,20 +67,16 @@ def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
     score = first["scores"]["faithfulness"]
     assert score["value"] == 0.0
     (claim,) = score["claims"]
-    assert claim["label"] == "NOT_ENOUGH_INFO"
-    assert "35" in claim["reason"]
-    assert claim["evidence"][0]["quote"] == ANSWERS[0]["contexts"][0]["text"]
+    assert (claim["label"], "35" in claim["reason"]) == ("NOT_ENOUGH_INFO", True)
     assert second["scores"]["faithfulness"]["value"] == 1.0
 
 
 @each_case(
     ("gates", "code"),
     [
-        ("--fail-under faithfulness=0.5", 0),
         ("--fail-under faithfulness=51%", 1),
         ("--fail-over faithfulness=0.4", 2),
         ("--fail-under hit=0.5 --fail-under hit@5=0.6", 1),
-        ("--fail-under mrr=0.1", 2),
         ("--fail-under faithfulness=0 --limit 1 --map response=nothing", 3),
     ],
 )
@@ -147,30 +90,13 @@ def test_gates_make_the_exit_code(ragstone, tmp_path, gates: str, code: int) -> 
     ("arguments", "message"),
     [
         ("-m hit response-relevancy", "'response-relevancy'; did you mean 'response_relevancy'?"),
-        ("-m faithfulness --model gpt-4o", "openai:gpt-4o needs a key"),
         ("--judge openai:gpt-4o --model gpt-4o-mini", "contradict each other"),
         ("--preset deepval", "did you mean 'deepeval'?"),
-        ("--prompt my.md", "write KIND=FILE"),
-        ("--config mine.yaml", "there is no file mine.yaml"),
-        ("-m response_relevancy", "does not support generate_queries"),
-        ("-m hit@0", "k: must be at least 1, got '0'"),
-        ("--judge nobody", "there is no judge named 'nobody'"),
-        ("--map query", "write FIELD=COLUMN"),
         ("--target a.yaml --api-url http://x", "contradict each other"),
-        ("--plugin nowhere.py", "there is no file nowhere.py"),
         ("--limit 0", "'--limit': must be at least 1, got '0'"),
-        ("--timeout abc", "'--timeout': must be a number, got 'abc'"),
-        ("--max-failure-rate 50", "must be at most 1 (0.5 is 50%), got 50.0"),
-        ("--fail-under faithfulness=80", "write 80 percent as 0.8 or 80%"),
         ("--target localhost:8000", "did you mean http://localhost:8000?"),
-        ("--json - --rows -", "written twice"),
-        ("--no-store --fresh", "remove --fresh"),
-        ("-o x.csv", "does not end in .xlsx"),
-        ("--html r.JSON", ".html"),
-        ("--rows r.html", ".jsonl or .csv or .parquet"),
-        ("--junit r.json", ".xml"),
+        ("--no-export -o x.xlsx", "--no-export writes no workbook; remove it, or --output"),
         ("--json answers.jsonl", "is an input file, so it cannot be written"),
-        ("--rows answers.jsonl", "is an input file, so it cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_2(ragstone, answers: str, arguments: str, message: str) -> None:
@@ -178,15 +104,6 @@ def test_what_cannot_be_done_is_2(ragstone, answers: str, arguments: str, messag
     assert ragstone("run", answers, *arguments.split()).refuses(message)
     assert not Path("results").exists()
     assert Path(answers).read_text(encoding="utf-8") == before
-
-
-def test_what_a_target_prints_does_not_stand_among_the_data(ragstone, answers) -> None:
-    body = "print('imported')\ndef ask(query):\n    print('asked')\n"
-    body += "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n"
-    name = target(Path(), body, "loud")
-    said = ragstone("run", answers, "--target", name, "-m", "faithfulness", "--json", "-")
-    assert said.code == 0, said.err
-    assert json.loads(said.out)["metrics"]
 
 
 def test_a_reader_that_leaves_early_loses_nothing(answers: str, tmp_path: Path) -> None:
@@ -205,10 +122,10 @@ def test_too_many_failures_are_3(ragstone: Command, answers: str, tmp_path: Path
     assert ragstone(*arguments, "--max-failure-rate", "100%").code == 0
 
 
-@each_case("policy", ["strict", "promptfoo-plan"])
-def test_a_spent_budget_is_3_whatever_the_policy(ragstone, answers: str, policy: str) -> None:
+def test_a_spent_budget_is_3_whatever_the_policy(ragstone, answers: str) -> None:
+    policy = ("--policy", "promptfoo-plan", "--max-failure-rate", "100%")
     said = ragstone(
-        *("run", answers, "-m", "faithfulness", "--policy", policy, "--max-failure-rate", "100%"),
+        *("run", answers, "-m", "faithfulness", *policy),
         *("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-calls", "0", "--no-export"),
     )
     assert said.code == 3, said.err
@@ -237,46 +154,9 @@ def test_verbose_prints_each_query(ragstone: Command, answers: str) -> None:
     assert "How fast does it charge?" in said.out
 
 
-ESTIMATE = Estimate(
-    rows=200,
-    calls=(400, 600),
-    prompt_tokens=(150_000, 150_000),
-    completion_tokens=(1_000, 40_000),
-    cost_usd=(0.0225, 1.5),
-    notes=("cached replies are not requested again",),
-)
-
-
-def printed(estimate: Estimate) -> list[list[str]]:
-    console = Console(file=io.StringIO(), width=80)
-    print_estimate(estimate, console)
-    assert isinstance(console.file, io.StringIO)
-    return [line.split() for line in console.file.getvalue().splitlines()]
-
-
-def test_a_span_is_told_where_the_numbers_differ() -> None:
-    lines = printed(ESTIMATE)
-    for line in (
-        "rows 200",
-        "calls 400 to 600",
-        "prompt tokens 150,000",
-        "completion tokens 1,000 to 40,000",
-        "cost $0.0225 to $1.50 (an estimate)",
-        "Note: cached replies are not requested again.",
-    ):
-        assert line.split() in lines
-    for cost, told in (
-        (None, "cost price unknown"),
-        ((0.0, 0.0), "cost $0.00 (an estimate)"),
-        ((0.00004, 0.00005), "cost less than $0.0001 (an estimate)"),
-    ):
-        assert told.split() in printed(replace(ESTIMATE, cost_usd=cost))
-
-
 def test_progress_is_a_line_of_what_is_done_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.cli.output.monotonic", iter([500.0, 610.0]).__next__)
     rows, retries = RowProgress(retries=3), RetryLog(3)
-    assert rows.line(retries) == "no rows done yet"
     retries.count, retries.reason = 10, "POST http://judge answered 500"
     assert rows.line(retries) == (
         "no rows done yet; 7 retried, last: POST http://judge answered 500"
@@ -289,21 +169,6 @@ def test_progress_is_a_line_of_what_is_done_and_left(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.cli.output.SECONDS_BETWEEN_LINES", 0.001)
-    printed = Event()
-
-    class Reader(io.StringIO):
-        def write(self, text: str) -> int:
-            printed.set()
-            return super().write(text)
-
-    reader = Reader()
-    with progress(Console(file=reader)):
-        assert printed.wait(60)
-    assert reader.getvalue().startswith("no rows done yet\n")
-
-
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "failing.txt").write_text("\n".join(f"q{place}" for place in range(50)))
     queries = ({"query": f"q{place}", "relevance": ["a"]} for place in range(100))
@@ -313,11 +178,7 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     assert told.code == 3
     stopped = "Exit code 3: none of the first 5 answers of the target can be used: failing_in_a_row"
     assert stopped in told.err
-    run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
-    assert told.err.endswith(
-        f"Run {run_id} is stored: `ragstone resume` continues it; "
-        f"`ragstone resume {run_id} --retry-failed` also retries its failed rows.\n"
-    )
+    run_id = re.findall(r"Run (\S+) is stored: `ragstone resume` continues it; ", told.err)[0]
     (tmp_path / "failing.txt").write_text("")
     (tmp_path / "my run.html").unlink()
     again = ragstone("resume", run_id, "--retry-failed", "--json", "-")
@@ -331,8 +192,6 @@ def test_gates_of_the_file_on_metrics_left_out_are_not_checked(ragstone: Command
     said = ragstone("run", "data.csv", "-m", "faithfulness", "--no-export", "--no-store", "-v")
     assert said.code == 0, said.err
     assert "Not checked: the config file's gates hit >= 0.9, because --metric" in said.err
-    both = ragstone("run", "data.csv", "-m", "faithfulness", "--fail-under", "hit=0.9")
-    assert both.refuses("applies to a metric that is not in this run")
 
 
 def test_saved_answers_without_contexts_call_no_system(ragstone: Command) -> None:

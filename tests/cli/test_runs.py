@@ -1,5 +1,4 @@
 import json
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,11 +47,12 @@ def ids(ragstone: Command) -> list[str]:
 
 def test_the_list_is_newest_first_and_says_what_each_came_to(ragstone, place, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "140")
+    Store.open(place).close()
+    assert "no runs" in ragstone("runs").out
     older = made(place, rows=3)
     age(place, older, days=1)
     newer = made(place)
     said = ragstone("runs")
-    assert said.code == 0
     assert said.out.index(newer) < said.out.index(older)
     for words in ("  2 rows", "  3 rows", "scripted: The contexts support all claims of 3 answers"):
         assert words in said.out
@@ -61,32 +61,7 @@ def test_the_list_is_newest_first_and_says_what_each_came_to(ragstone, place, mo
     assert one.endswith("Showing the newest 1; use --limit to show more.\n")
 
 
-def test_a_run_takes_two_lines_however_much_there_is_to_say(ragstone, place, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    data = json_lines(f"{'long' * 9}.jsonl", [SAMPLE])
-    run_id = made(place, samples=data, metrics="faithfulness")
-    ragstone("runs", "tag", run_id, "the-one-that-went-to-the-customer-in-march")
-    first, second = ragstone("runs").out.splitlines()
-    assert first.startswith(f"{run_id}  20")
-    assert "1 row  the-one-that" in first
-    assert re.match(r"  (long)+\S*…, scripted: The contexts support all claims of 1", second)
-    monkeypatch.setenv("COLUMNS", "50")
-    assert [len(line) <= 50 for line in ragstone("runs").out.splitlines()] == [True, True]
-
-
-def test_what_failed_and_what_was_scored_again_is_marked(ragstone: Command, place: str) -> None:
-    samples = [{"query": query, "relevance": ["a"]} for query in "qp"]
-    answer = {"q": {"ranking": ["a"]}}.__getitem__
-    asked = made(place, target=answer, metrics=["hit@1"], samples=samples)
-    ragstone("runs", "rescore", asked, "-m", "mrr@1", "--save")
-    again, first = ragstone("runs").out.splitlines()[1::2]
-    assert ("rescored" in again, "rescored" in first) == (True, False)
-    assert "1 score failed" in first
-    newest, oldest = json.loads(ragstone("runs", "--json", "-").out)
-    assert (newest["scored_again_from"], oldest["failed"]) == (asked, 1)
-
-
-def test_a_run_that_was_killed_has_the_means_of_its_rows(ragstone, place, monkeypatch) -> None:
+def test_a_run_that_was_killed_has_the_means_of_its_rows(ragstone: Command, place: str) -> None:
     run_id = made(place)
     with Store.open(place) as store:
         resume(store, store.info(run_id).manifest)
@@ -95,66 +70,35 @@ def test_a_run_that_was_killed_has_the_means_of_its_rows(ragstone, place, monkey
     said = ragstone("runs").out
     assert "unfinished 2/2" in said
     assert "faithfulness 1.0000, hit@5 1.0000, recall@5 1.0000" in said
-    monkeypatch.setenv("COLUMNS", "60")
-    assert ragstone("runs").out.endswith(": faithfulness 1.0000 and 3 more\n")
-    (listed,) = json.loads(ragstone("runs", "--json", "-").out)
-    assert listed["metrics"] == dict.fromkeys(METRICS, 1.0)
 
 
 def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(ragstone, place: str) -> None:
     run_id = made(place, k=3, policy="ragas", transcript=False)
     ragstone("runs", "tag", run_id, "baseline")
-    said = ragstone("runs", "show", "baseline", "-v")
-    assert said.code == 0
+    said = ragstone("runs", "show", "baseline", "-v", "--gates-on", "interval")
     assert f"{run_id}, tagged baseline" in said.out
-    said = ragstone("runs", "show", "last", "-v", "--gates-on", "interval")
     assert "interval has no effect: the run has no gate" in said.err
     for words in ("policy ragas; k 3", "Transcript", "not stored", "95% interval", "hit@5"):
         assert words in said.out
-    with Store.open(place) as store:
-        resume(store, store.info(run_id).manifest)
-        store.finish(run_id, extras={}, partial=True)
-    said = ragstone("runs", "show", "last").out
-    assert f"Resume it with `ragstone resume {run_id}`" in said
 
 
-def test_the_list_as_json(ragstone: Command, place: str, tmp_path: Path) -> None:
+def test_the_list_as_json(ragstone: Command, place: str) -> None:
     run_id = made(place)
     ragstone("runs", "tag", run_id, "baseline")
     (listed,) = json.loads(ragstone("runs", "--json", "-").out)
-    finished = datetime.fromisoformat(listed.pop("finished_at"))
-    assert datetime.fromisoformat(listed.pop("started_at")) <= finished
-    assert listed == {
-        "run_id": run_id,
-        "tag": "baseline",
-        "finished": True,
-        "stopped": None,
-        "dataset": listed["dataset"],
-        "target": None,
-        "judge": "scripted",
-        "rows": 2,
-        "rows_due": 2,
-        "failed": 0,
-        "scored_again_from": None,
-        "transcript": True,
-        "gates": None,
-        "verdict": "The contexts support all claims of 2 answers (100%, 16% to 100%).",
-        "metrics": dict.fromkeys(METRICS, 1.0),
-        "corrected": {},
-    }
-    ragstone("runs", "list", "--json", "runs.json")
-    (written,) = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
-    assert written["run_id"] == run_id
+    names = ("run_id", "tag", "finished", "judge", "rows", "rows_due", "failed", "metrics")
+    means = dict.fromkeys(METRICS, 1.0)
+    told = [run_id, "baseline", True, "scripted", 2, 2, 0, means]
+    assert [listed[name] for name in names] == told
 
 
 def test_a_tag_names_one_run_until_it_is_taken_away(ragstone: Command, place: str) -> None:
     first, second = made(place), made(place, fresh=True)
-    assert ragstone("runs", "tag", first, "baseline").out == f"Tagged run {first} as baseline\n"
+    ragstone("runs", "tag", first, "baseline")
     ragstone("runs", "tag", second, "good")
     assert ragstone("runs", "tag", "last", "baseline").out == (
         f"Tagged run {second} as baseline (moved from run {first}); its tag good was removed\n"
     )
-    assert second in ragstone("runs", "show", "baseline").out
     assert ragstone("runs", "tag", "baseline", "--remove").out == f"Untagged run {second}\n"
     assert ragstone("runs", "show", "baseline").refuses("no run named 'baseline'")
 
@@ -174,22 +118,8 @@ def test_a_person_is_asked_before_runs_are_deleted(ragstone, place: str, monkeyp
         assert ids(ragstone) == left
 
 
-def test_several_runs_are_deleted_at_once_each_once(ragstone: Command, place: str) -> None:
-    first, second = made(place), made(place, fresh=True)
-    said = ragstone("runs", "delete", first, "last", second, "--yes")
-    assert said.out.splitlines() == [f"deleted {first}", f"deleted {second}"]
-
-
-def test_a_run_that_is_worked_on_is_not_deleted(ragstone: Command, place: str) -> None:
-    run_id = made(place)
-    with Store.open(place) as store, store.lock(run_id):
-        said = ragstone("runs", "delete", run_id, "--yes")
-    assert said.refuses("is in use by another process")
-    assert ids(ragstone) == [run_id]
-
-
 def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str) -> None:
-    old, tagged, new = (made(place, fresh=True) for _ in range(3))
+    old, tagged, new, newest = (made(place, fresh=True) for _ in range(4))
     for run_id in (old, tagged):
         age(place, run_id, days=31)
     ragstone("runs", "tag", tagged, "kept")
@@ -197,14 +127,16 @@ def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str)
     assert ragstone(*prune, "30").refuses("--older-than 30: write hours, days or weeks")
     assert ragstone(*prune, "5w").out.startswith("no untagged run")
     assert ragstone(*prune, "30d").out == f"deleted {old}\n"
-    assert set(ids(ragstone)) == {tagged, new}
+    said = ragstone("runs", "delete", newest, "last", new, "--yes")
+    assert said.out.splitlines() == [f"deleted {newest}", f"deleted {new}"], "each once"
+    assert ids(ragstone) == [tagged]
 
 
 def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: str) -> None:
     run_id = made(place)
-    assert ragstone("runs", "export", "last", "run.db").code == 0
-    assert ragstone("runs", "import", "run.db").refuses("already exists")
-    entered = ragstone("runs", "import", "run.db", "--store", "other.db", "--tag", "baseline")
+    assert ragstone("runs", "export", "last", "new/run.db").code == 0
+    assert ragstone("runs", "import", "new/run.db").refuses("already exists")
+    entered = ragstone("runs", "import", "new/run.db", "--store", "other.db", "--tag", "baseline")
     assert entered.out == f"imported run {run_id} into other.db as baseline\n"
     assert run_id in ragstone("runs", "show", "baseline", "--store", "other.db").out
 
@@ -231,44 +163,18 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command) -> None:
     Path("notes.txt").write_text("{}", encoding="utf-8")
-    for file, why in (
-        ("none.db", "there is no file none.db"),
-        ("notes.txt", "files that `ragstone runs export` wrote"),
-        (".", "is a folder"),
-    ):
-        said = ragstone("runs", "import", file, "--store", "new/runs.db")
-        assert said.refuses(why)
+    said = ragstone("runs", "import", "notes.txt", "--store", "new/runs.db")
+    assert said.refuses("files that `ragstone runs export` wrote")
     assert [path.name for path in Path().iterdir()] == ["notes.txt"]
-
-
-def test_an_export_makes_the_folder_and_spares_the_data(ragstone: Command) -> None:
-    data = json_lines("answers.jsonl", [SAMPLE | {"relevance": ["b"]}])
-    ragstone("run", data, "-m", "hit", "--no-export")
-    before = Path(data).read_text(encoding="utf-8")
-    for words in (["export", "last", data], ["list", "--json", data]):
-        said = ragstone("runs", *words)
-        assert said.refuses("answers.jsonl is an input file, so it cannot be written")
-    assert Path(data).read_text(encoding="utf-8") == before
-    assert ragstone("runs", "export", "last", "new/run.db").code == 0
-    assert Path("new/run.db").exists()
 
 
 def test_looking_into_a_store_that_is_not_there_makes_none(ragstone, tmp_path: Path) -> None:
     for words in (["runs"], ["runs", "show", "x"], ["runs", "rescore", "x"]):
         assert ragstone(*words).refuses("there is no store at .ragstone")
     assert list(tmp_path.iterdir()) == []
-    (tmp_path / "adir").mkdir()
-    said = ragstone("runs", "--store", "adir")
-    assert (said.code, said.err) == (2, "Error: adir is a folder; name a file in it\n")
 
 
-def test_an_empty_store_is_no_error(ragstone: Command, place: str) -> None:
-    Store.open(place).close()
-    said = ragstone("runs")
-    assert (said.code, "no runs" in said.out) == (0, True)
-
-
-def test_a_report_is_what_the_run_wrote(ragstone: Command, place: str) -> None:
+def test_a_report_is_what_the_run_wrote(ragstone: Command) -> None:
     data = json_lines("answers.jsonl", [SAMPLE | {"relevance": ["b"]}])
     words = ["--fail-under", "hit=0.5", "--no-export", "--json", "1.json", "--rows", "1.jsonl"]
     ran = ragstone("run", data, "-m", "hit", "faithfulness", *words, "-v")
@@ -280,4 +186,3 @@ def test_a_report_is_what_the_run_wrote(ragstone: Command, place: str) -> None:
         assert first == second
     assert ragstone("runs", "show", "last", "-o", "r.xlsx").code == 1
     assert "Summary" in openpyxl.load_workbook("r.xlsx").sheetnames
-    assert ragstone("runs", "show", "last", "-o", "r.xlsx", "--json", place).code == 2

