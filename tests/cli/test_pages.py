@@ -40,8 +40,8 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Return the arguments of each line that begins with `ragstone`."""
-    lines = text.replace("\\\n", " ").splitlines()
+    """Return the arguments of each line that begins with `ragstone`, or ends with it."""
+    lines = text.replace("\\\n", " ").replace("&& .venv/bin/", "\n").splitlines()
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("ragstone ")]
 
 
