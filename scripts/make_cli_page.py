@@ -26,7 +26,7 @@ _RAGSTONE_COMPLETE=fish_source ragstone > ~/.config/fish/completions/ragstone.fi
 """
 SHARED = "## Shared options\n\nCommands that have these options name them below their help.\n"
 Record = tuple[str, str]
-LEFT_OUT = re.compile(r"\n\n(?:  Exit codes: |Commands:\n)(?:.+\n?)*")
+LEFT_OUT = re.compile(r"\n\n(?:  Exit codes: |Commands:\n)(?:.+\n?)*|Usage: .*\[OPTIONS\]\n\n")
 """What is elsewhere: in the table of exit codes, and in the blocks of the commands of a group."""
 
 
@@ -51,7 +51,7 @@ def page() -> str:
         ]
     counts = Counter(record for each in contexts for _, record in _options(each))
     shared = [record for record, count in counts.items() if count > 1]
-    parts = [HEAD, _block("ragstone", ragstone.get_help(context))]
+    parts = [HEAD, _block("ragstone", LEFT_OUT.sub("", ragstone.get_help(context)))]
     parts += [_command(each, shared) for each in contexts]
     formatter = click.HelpFormatter(max_width=80)
     formatter.write_dl(sorted(shared, key=lambda record: record[0].lstrip("-")))
