@@ -22,11 +22,9 @@ def source(name: str) -> dict[str, object]:
     ("document", "name", "score"),
     [
         (LANGCHAIN | {"metadata": {"point_id": 102}}, "102", None),
-        (LANGCHAIN | {"metadata": {"point_id": 102, "doc_id": RANDOM}}, "102", None),
         (LANGCHAIN | {"metadata": {"source": "a.pdf", "page": 3}}, "a.pdf", None),
         (LANGCHAIN | {"metadata": {"source": "a.pdf"}, "id": "own"}, "own", None),
         (LANGCHAIN | {"metadata": {}}, None, None),
-        (LANGCHAIN, None, None),
         ({"pageContent": "t", "metadata": {"doc_id": "a"}}, "a", None),
         ({"lc": 1, "id": ["a", "b"], "kwargs": LANGCHAIN | {"id": "own"}}, "own", None),
         ([LANGCHAIN | {"metadata": {"id": "a"}}, 0.25], "a", 0.25),
@@ -34,17 +32,11 @@ def source(name: str) -> dict[str, object]:
         (NODE | {"id_": "chunk-1"} | source("101"), "chunk-1", None),
         (NODE | {"metadata": {"file_name": "a.md"}} | source(RANDOM), "a.md", None),
         (HAYSTACK | {"meta": {"point_id": 102}}, "102", 0.5),
-        (HAYSTACK | {"point_id": 102}, "102", 0.5),
         (HAYSTACK | {"meta": {"source_id": HASH, "file_path": "a/b.md"}}, "a/b.md", 0.5),
-        (HAYSTACK | {"meta": {}}, None, 0.5),
         ({"document.id": RANDOM, "document.content": "t", "document.score": 1,
           "document.metadata": json.dumps({"point_id": 7})}, "7", 1),
-        ({"document.id": RANDOM, "document.content": "t"}, None, None),
-        ({"document": {"id": "d", "content": "t", "score": 0.5}}, "d", 0.5),
         ({"id": RANDOM, "text": "t", "score": 0.5}, RANDOM, 0.5),  # our form: as it is given
-        ({"id": HASH, "text": "t"}, HASH, None),
         ({"id": "own", "text": "t", "metadata": {"id": "other"}}, "own", None),
-        ({"id": RANDOM, "text": "t", "metadata": {"id": "other"}}, "other", None),
         ({"text": "t", "metadata": {"id": "a", "doc_id": "b"}}, None, None),
     ],
 )  # fmt: skip
@@ -53,8 +45,8 @@ def test_a_document_has_the_id_that_its_author_gave(document, name, score) -> No
     assert read_document(document) == {n: part for n, part in parts.items() if part is not None}
 
 
-@pytest.mark.parametrize("relevant", [[RANDOM], ["3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10"]])
-def test_random_ids_count_where_the_relevant_ones_are_random(relevant: list[str]) -> None:
+def test_random_ids_count_where_the_relevant_ones_are_random() -> None:
+    relevant = ["3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10"]
     assert (read_document(LANGCHAIN, relevant) or {})["id"] == RANDOM
     assert (read_document(HAYSTACK | {"meta": {}}, relevant) or {})["id"] == HASH
 
@@ -76,15 +68,12 @@ ASKED = {"role": "user", "content": "q"}
         (AI, "yes", None),
         (SimpleNamespace(role="assistant", text="yes", meta={}), "yes", None),
         (SimpleNamespace(choices=[SimpleNamespace(message=AI)]), "yes", None),
-        (SimpleNamespace(choices=[]), None, None),
         ({"response": "yes", "source_nodes": [NODE], "metadata": {}}, "yes", [NODE]),
         ({"answers": [{"data": "yes", "documents": [HAYSTACK], "meta": {}}]}, "yes", [HAYSTACK]),
-        ({"llm": {"replies": ["yes"], "meta": [{}]}}, "yes", None),
         ({"retriever": {"documents": [1]}, "ranker": {"documents": [HAYSTACK]},
           "llm": {"replies": [{"role": "assistant", "content": [{"text": "yes"}]}]}},
          "yes", [HAYSTACK]),
         ({"llm": {"replies": ["ChatMessage(_role='assistant')"]}}, None, None),
-        ({"messages": [ASKED, AI]}, "yes", None),
         ({"messages": [{"role": "tool", "content": "old"}, ASKED, {"role": "tool", "content": "t"},
                        {"role": "system", "content": "s"}, AI]}, "yes", ["t"]),
         ({"messages": [ASKED, SimpleNamespace(type="tool", content="t", artifact=[LANGCHAIN]), AI]},

@@ -58,27 +58,26 @@ def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
         import_plugin(name)
 
 
-@each_case("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
+@each_case("name", ["no_such_module_here", "json.no_such_module", "", ".x"])
 def test_a_module_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
         import_plugin(name)
 
 
-@each_case("name", ["my_plugin_here.py", "my_plugin_here"])
 @each_case(
     ("text", "told"),
     [
         ("import no_such_module_here", "ModuleNotFoundError: No module named"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
         ("def f(:", "SyntaxError: "),
         ("import sys; sys.exit('no key')", "SystemExit: no key"),
     ],
 )
-def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name: str) -> None:
+def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str) -> None:
     plugin.write_text(text, encoding="utf-8")
     before = set(sys.modules)
-    with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
-        import_plugin(name)
+    for name in (plugin.name, plugin.stem):
+        with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
+            import_plugin(name)
     assert set(sys.modules) == before
 
 
@@ -94,7 +93,6 @@ def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> Non
     [
         ("my_plugin_here:ANSWER", None),
         ("my_plugin_here:WRONG", "AttributeError: "),
-        ("nowhere_at_all", "ModuleNotFoundError: "),
     ],
 )
 def test_what_a_package_names_is_loaded_or_told(

@@ -6,7 +6,7 @@ from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation, Options
-from ragstone.evaluation.scoring import ASSUMED_SENTENCES, Estimate
+from ragstone.evaluation.scoring import Estimate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt
@@ -99,19 +99,12 @@ async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     [
         ({"verify": "each"}, (1 + 5, 1 + 10)),
         ({"config": {"batch_size": 2}}, (1 + 3, 1 + 5)),
-        ({"config": {"batch_size": 5}}, (1 + 1, 1 + 2)),
         ({"verify": "truths"}, (1 + 3 + 1, 1 + 3 + 1)),
-        ({"preset": "deepeval"}, (1 + 3 + 1 + 1, 1 + 3 + 1 + 1)),
-        ({"preset": "ragaliq"}, (1 + 5, 1 + 10)),
-        ({"preset": "ragas"}, (2, 2)),
         ({"config": {"claim_source": "sentences"}}, (1, 1)),
-        ({"config": {"claim_source": "hybrid"}}, (2, 2)),
         ({"config": {"include_reason": True}}, (3, 3)),
         ({"config": {"votes": 3}}, (1 + 3, 1 + 3)),
         ({"judge": "openai:gpt-4o-mini,openai:gpt-4o"}, (1 + 2, 1 + 2)),
-        ({"metrics": ["faithfulness", "faithfulness:ragas"]}, (2, 2)),
         ({"metrics": ["faithfulness", "faithfulness,verify=each"]}, (7, 12)),
-        ({"metrics": "hit"}, (0, 0)),
         ({"max_calls": 1}, (2, 2)),  # a budget is made by an estimate
     ],
 )
@@ -131,7 +124,6 @@ def test_calls_of_every_way_of_asking(
         ({"query": "q", "response": "Sure!", "contexts": ["c"]}, (1, 2)),
         ({"query": "q", "response": "The case is made of metal.", "contexts": []}, (1, 1)),
         ({"query": "q", "response": "The case is made of metal.", "contexts": [" "]}, (0, 0)),
-        ({"query": "q", "contexts": ["c"]}, (0, 0)),
     ],
 )
 def test_a_row_that_asks_less_takes_less(row: dict[str, object], calls: tuple[int, int]) -> None:
@@ -146,8 +138,6 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     assert found.calls == (6, 6)
     assert "3 rows have no response or no contexts yet" in found.notes[-1]
     assert found.prompt_tokens[0] / 3 > 4 * 100
-    each = estimated(rows, target=f"{target.removesuffix('.py')}:answer", verify="each")
-    assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
 
 
 def test_a_cost_is_told_where_a_price_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,9 +155,7 @@ def test_a_cost_is_told_where_a_price_is_known(monkeypatch: pytest.MonkeyPatch) 
 @each_case(
     ("options", "told"),
     [
-        ({"metrics": "faithfullness"}, "did you mean 'faithfulness'"),
         ({"judge": "offline", "verify": "truths"}, "offline does not support extract_truths"),
-        ({"preset": "deepevil"}, "did you mean 'deepeval'"),
         ({"judge": ScriptedJudge({})}, "a judge given by name"),
     ],
 )

@@ -1,44 +1,11 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 from ragstone.evaluation.judge_test import Drift, Probe, count_rows, measure_drift, weighted_share
-from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.intervals import Ends
 from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence
-from ragstone.types.claim import JudgedClaim
-from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import HumanLabel
-from ragstone.types.score import Score
-
-
-def label(claim: int | None, value: bool | None, by: str = "ann") -> HumanLabel:
-    return HumanLabel("run", 0, "0", "m", claim, value, by, datetime.now(UTC), True)
-
-
-def score(value: float, *verdicts: Verdict) -> Score:
-    claims = [
-        JudgedClaim(text=f"c{n}", span=None, label=each, reason="", confidence=None, evidence=())
-        for n, each in enumerate(verdicts)
-    ]
-    return Score.scored(value, claims=claims)
-
-
-def test_most_annotators_decide_and_ties_are_left_out() -> None:
-    one = [label(0, True), label(0, True, "bob"), label(0, False, "cleo")]
-    others = [label(1, True), label(1, False, "bob"), label(2, None), label(None, False)]
-    assert majority([*one, *others]) == {("m", 0, 0): True, ("m", 0, None): False}
-
-
-def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:
-    half = score(0.5, Verdict.SUPPORTED, Verdict.CONTRADICTED)
-    assert [verdict_of(half, claim) for claim in (0, 1, None, 2)] == [True, False, False, None]
-    assert verdict_of(score(1.0, Verdict.SUPPORTED), None) is True
-    assert verdict_of(Score.scored(0.7), None) is False
-    assert verdict_of(Score.undefined("no claims"), 0) is None
-    assert verdict_of(None, 0) is None
 
 
 def probe(**verdicts: bool | None) -> Probe:

@@ -144,7 +144,6 @@ OTHERS = [{**sample, "response": "claim 1"} for sample in SAMPLES]
     ("data", "changed", "told"),
     [
         (SAMPLES, {"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfuln"),
-        (SAMPLES, {"min_similarity": 0.5}, "min_similarity was 0, is 0.5"),
         (OTHERS, {}, "has other settings: samples changed since the run was started"),
         (SAMPLES, {"transcript": False}, "was started with the judge's texts"),
     ],

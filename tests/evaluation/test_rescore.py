@@ -1,10 +1,9 @@
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cases import each_case
 
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.rescore import rescore, save
@@ -97,20 +96,9 @@ def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
     assert not set(again.manifest.not_run) & set(again.metrics)
 
 
-@each_case(
-    ("metrics", "policies", "said"),
-    [
-        (["hit@1", "faithfulness,allow_partial=true"], (), "no answer to this verify_claims q"),
-        (["hit@1", "response_relevancy"], (), "no answer to this generate_queries"),
-        (["hit@1", "context_precision"], (), "context_precision: no row has reference"),
-        (None, ["raga"], "no policy named 'raga'; did you mean 'ragas'"),
-    ],
-)
-def test_what_needs_more_is_refused_by_its_name(
-    metrics: list[str] | None, policies: Sequence[str], said: str
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        rescore(made(), metrics, policies=policies)
+def test_what_needs_more_is_refused_by_its_name() -> None:
+    with pytest.raises(UsageError, match="no answer to this verify_claims q"):
+        rescore(made(), ["hit@1", "faithfulness,allow_partial=true"])
     with pytest.raises(UsageError, match="not to: hit@1"):
         rescore(made(metrics=["hit@1"], judge="offline"), policies=["ragas"])
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.evaluation.scoring import MetricAsker, Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T, VerifyClaims
@@ -99,36 +99,3 @@ async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others()
     assert (await patient).value == (CLAIM,)
     assert impatient.cancelled()
     assert judge.asked == [ONE]
-
-
-class Tagged(ScriptedJudge):
-    """Names two tags in its prompts."""
-
-    tags = frozenset({"language", "area"})
-
-
-async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> None:
-    judge = Tagged(ANSWERS)
-    for tags in ({"language": "German", "area": 5, "other": "x"}, {"language": None}, {}):
-        transcript = Transcript(judge, tags)
-        await transcript.reply(ONE)
-        await transcript.reply(SAME)
-        assert [exchange.key for exchange in transcript.exchanges] == [ONE.key]
-    assert judge.asked == [
-        ONE.varied(tags=(("area", "5"), ("language", "German"))),
-        ONE.varied(tags=(("area", ""), ("language", ""))),
-        ONE.varied(tags=(("area", ""), ("language", ""))),
-    ]
-
-
-async def test_notes_are_remembered_by_who_asked() -> None:
-    noted = Reply((CLAIM,), notes=("one was left out", "asked twice"))
-    judge = ScriptedJudge({"extract_claims": lambda q: noted if q == ONE else [CLAIM]})
-    transcript = Transcript(judge)
-    first, second = MetricAsker(transcript), MetricAsker(transcript)
-    for question in (ONE, OTHER, SAME):
-        assert await first(question) == (CLAIM,)
-    await second(OTHER)
-    assert list(first.notes) == ["one was left out", "asked twice"]
-    assert list(second.notes) == []
-    assert judge.asked == [ONE, OTHER]

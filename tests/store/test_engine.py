@@ -65,21 +65,17 @@ def test_a_name_shows_no_password() -> None:
 @each_case(
     "url",
     [
-        *("postgresql://me:p@secret@h/r", "postgresql:/me:secret@h/r", "postgresql:me:secret@h/r"),
-        *("postgres:/me:secret@h/r", "POSTGRESQL:/me:secret@h/r", "postgresql+psycopg:/u:secret@h"),
-        *("mysql:/me:secret@h/r", "http:/u:secret@h", "mysql://me:secret@host/db"),
-        *("sqlite:///x.db", "postgresql://me:secret@host:x/db"),
+        *("postgresql://me:p@secret@h/r", "POSTGRES:/me:secret@h/r", "postgresql:me:secret@h/r"),
+        *("mysql://me:secret@host/db", "sqlite:///x.db", "postgresql://me:secret@host:x/db"),
     ],
 )
 def test_a_wrong_url_shows_no_password_and_creates_nothing(url: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert re.search("specify a file|invalid URL|more than one @|has no //", refused(url))
-    with pytest.raises(StoreError) as caught:
-        create_store_engine(url)
-    assert "secret" not in str(caught.value)
-    with pytest.raises(StoreError) as caught:
-        display_name(url)
-    assert "secret" not in str(caught.value)
+    for use in (create_store_engine, display_name):
+        with pytest.raises(StoreError) as caught:
+            use(url)
+        assert "secret" not in str(caught.value)
     assert not list(tmp_path.iterdir())
 
 
@@ -137,18 +133,6 @@ def test_many_may_open_a_new_store_at_once(place: str) -> None:
     ]
     said = [process.communicate(timeout=120) for process in opening]
     assert said == [("0\n", "")] * 4
-
-
-def test_names_of_rows_and_errors_do_not_load_sqlalchemy() -> None:
-    code = """
-import sys
-from ragstone.store import StoreError
-from ragstone.store.codec import EncodedRows, Record, RowIndexSet
-from ragstone.store.errors import display_name
-print(display_name("a.db"), "sqlalchemy" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "a.db False\n"
 
 
 @pytest.fixture
