@@ -21,13 +21,10 @@ def source(name: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("document", "name", "score"),
     [
-        (LANGCHAIN | {"metadata": {"point_id": 102}}, "102", None),
         (LANGCHAIN | {"metadata": {"source": "a.pdf", "page": 3}}, "a.pdf", None),
         (LANGCHAIN | {"metadata": {"source": "a.pdf"}, "id": "own"}, "own", None),
-        (LANGCHAIN | {"metadata": {}}, None, None),
         ({"pageContent": "t", "metadata": {"doc_id": "a"}}, "a", None),
         ({"lc": 1, "id": ["a", "b"], "kwargs": LANGCHAIN | {"id": "own"}}, "own", None),
-        ([LANGCHAIN | {"metadata": {"id": "a"}}, 0.25], "a", 0.25),
         ({"node": NODE | source("101"), "score": 0.5, "class_name": "NodeWithScore"}, "101", 0.5),
         (NODE | {"id_": "chunk-1"} | source("101"), "chunk-1", None),
         (NODE | {"metadata": {"file_name": "a.md"}} | source(RANDOM), "a.md", None),
@@ -36,19 +33,12 @@ def source(name: str) -> dict[str, object]:
         ({"document.id": RANDOM, "document.content": "t", "document.score": 1,
           "document.metadata": json.dumps({"point_id": 7})}, "7", 1),
         ({"id": RANDOM, "text": "t", "score": 0.5}, RANDOM, 0.5),  # our form: as it is given
-        ({"id": "own", "text": "t", "metadata": {"id": "other"}}, "own", None),
         ({"text": "t", "metadata": {"id": "a", "doc_id": "b"}}, None, None),
     ],
 )  # fmt: skip
 def test_a_document_has_the_id_that_its_author_gave(document, name, score) -> None:
     parts = {"text": "t", "id": name, "score": score}
     assert read_document(document) == {n: part for n, part in parts.items() if part is not None}
-
-
-def test_random_ids_count_where_the_relevant_ones_are_random() -> None:
-    relevant = ["3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10"]
-    assert (read_document(LANGCHAIN, relevant) or {})["id"] == RANDOM
-    assert (read_document(HAYSTACK | {"meta": {}}, relevant) or {})["id"] == HASH
 
 
 @pytest.mark.parametrize("value", [None, "text", 5, RANDOM, UUID(RANDOM), object(), [1, 2], dict])
@@ -66,18 +56,11 @@ ASKED = {"role": "user", "content": "q"}
     ("value", "response", "contexts"),
     [
         (AI, "yes", None),
-        (SimpleNamespace(role="assistant", text="yes", meta={}), "yes", None),
         (SimpleNamespace(choices=[SimpleNamespace(message=AI)]), "yes", None),
         ({"response": "yes", "source_nodes": [NODE], "metadata": {}}, "yes", [NODE]),
-        ({"answers": [{"data": "yes", "documents": [HAYSTACK], "meta": {}}]}, "yes", [HAYSTACK]),
-        ({"retriever": {"documents": [1]}, "ranker": {"documents": [HAYSTACK]},
-          "llm": {"replies": [{"role": "assistant", "content": [{"text": "yes"}]}]}},
-         "yes", [HAYSTACK]),
         ({"llm": {"replies": ["ChatMessage(_role='assistant')"]}}, None, None),
         ({"messages": [{"role": "tool", "content": "old"}, ASKED, {"role": "tool", "content": "t"},
                        {"role": "system", "content": "s"}, AI]}, "yes", ["t"]),
-        ({"messages": [ASKED, SimpleNamespace(type="tool", content="t", artifact=[LANGCHAIN]), AI]},
-         "yes", [LANGCHAIN]),
     ],
 )  # fmt: skip
 def test_what_libraries_return_has_an_answer(value, response, contexts) -> None:

@@ -13,8 +13,7 @@ from aiohttp import web
 from tests.cases import each_case
 
 from ragstone._internal.http import Client, Connection, HttpReply, _retry_after
-from ragstone._internal.rate_limit import Budget, Limits
-from ragstone._internal.secrets import remember
+from ragstone._internal.rate_limit import Limits
 from ragstone.errors import CallError, Cause, UsageError
 
 PATH = "/x"
@@ -98,20 +97,6 @@ async def test_what_may_pass_is_tried_again(
     error = await failed(faulty.url + PATH, retries=2, permanent=over_budget)
     assert (error.cause, error.tries, len(faulty.calls) - before) == (cause, calls, calls)
     assert error.status == (status if calls == 1 else None)
-
-
-async def test_what_is_optional_is_asked_for_once_and_not_counted(faulty, behave) -> None:
-    faulty.script(PATH, behave.reply(b"fine"), behave.reply(status=500), behave.hang())
-    limits = Limits(budget=Budget(max_calls=0), delay=99)
-    url = faulty.url + PATH
-    async with Client(Connection(limits=limits)) as client:
-        assert (await client.ask(url, {"X-A": "b"}, seconds=5)).content == b"fine"
-        with pytest.raises(CallError, match="returned 500"):
-            await client.ask(url, {}, seconds=5)
-        with pytest.raises(TimeoutError):
-            await client.ask(url, {}, seconds=0.1)
-    assert [call.method for call in faulty.calls] == ["GET"] * 3
-    assert faulty.calls[0].headers["x-a"] == "b"
 
 
 async def test_redirects_are_not_followed(faulty, behave) -> None:
@@ -219,17 +204,6 @@ async def test_credentials_in_the_url_are_sent_and_not_shown(faulty, behave) -> 
     for said in (str(error), str(caught.value)):
         assert "pw" not in said
         assert "abc" not in said
-
-
-@each_case("status", [401, 404, 500])
-async def test_a_server_that_quotes_our_key_is_not_quoted(faulty, behave, status: int) -> None:
-    faulty.script("/sk-12345/ask", behave.reply(b"bad key: sk-12345", status=status))
-    remember("sk-12345", "key")
-    raised, more = (UsageError, "\nThe key or its") if status == 401 else (CallError, "")
-    with pytest.raises(
-        raised, match=rf"/\[hidden\]/ask returned {status} .*: bad key: \[hidden\]{more}"
-    ):
-        await sent(f"{faulty.url}/sk-12345/ask", retries=0)
 
 
 async def test_a_cookie_is_not_sent_back(faulty, behave) -> None:

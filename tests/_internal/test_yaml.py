@@ -8,7 +8,6 @@ from ragstone._internal.yaml import (
     YamlValue,
     expand_variables,
     read_yaml_values,
-    variable_problems,
 )
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -94,9 +93,3 @@ def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(monkeypatch) -> 
         "the environment variable NOT_SET is not set; "
         "${A_KEY:-none} is not a valid variable; write ${NAME}"
     )
-
-
-@each_case("text", ["${KEY:-x}", "${}", "${1A}", "${KEY"])
-def test_what_only_looks_like_a_variable(text: str) -> None:
-    assert variable_problems(f"a {text}") == [f"{text} is not a valid variable; write ${{NAME}}"]
-    assert variable_problems("$KEY {query}") == []

@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from ragstone.evaluation.judge_test import Drift, Probe, count_rows, measure_drift, weighted_share
 from ragstone.results.stats.intervals import Ends
@@ -38,40 +37,19 @@ def test_the_interval_of_the_agreement_is_of_whole_rows() -> None:
     assert weighted_share(np.zeros(3), np.zeros(3)) is None
 
 
-ROWS, CLAIMS = 60, 3
-STARTS = range(0, ROWS * CLAIMS, CLAIMS)
-
-
-def evidence_of(kind: str, noise: float, seed: int) -> dict[str, bool]:
-    """Return which evidence finds a change after 5 of 15 probes, of 17% of the verdicts."""
-    rng = np.random.default_rng([seed, int(100 * noise), len(kind)])
-    n = ROWS * CLAIMS
-    labels = (rng.random(n) < 0.7).astype(np.int64)
-    before = np.where(rng.random(n) < 0.8, labels, 1 - labels)
+def test_errors_that_cancel_are_found_and_no_change_is_none() -> None:
+    """After 5 of 15 probes, as many right verdicts become wrong as wrong ones become right."""
+    labels = (np.arange(180) % 10 < 7).astype(np.int64)
+    before = np.where(np.arange(180) % 4 > 0, labels, 1 - labels)
     after = before.copy()
-    cells = {"shift": [(1, 0), (1, 1)], "cancel": [(0, 0), (0, 1), (1, 0), (1, 1)]}.get(kind, [])
-    for verdict, label_ in cells:
-        some = np.flatnonzero((before == verdict) & (labels == label_))
-        after[some[: int(0.17 * n / len(cells))]] ^= 1
-    usual = np.vstack([np.tile(before, (5, 1)), np.tile(after, (10, 1))])
-    unsure = np.where(rng.random(n) < 0.3, noise / 0.3, 0.0)
-    verdicts = np.where(rng.random(usual.shape) < unsure, 1 - usual, usual)
-    counts = count_rows(verdicts, labels, STARTS)
-    parts = {name: drift_evidence(each).tolist() for name, each in counts.items()}
-    drift = Drift(0, [], [], parts, [])
-    agreement = max(drift.parts["its agreement with people"]) >= DRIFTED
-    return {"agreement": agreement, "all": drift.drifted}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.02, 0.05])
-def test_errors_that_cancel_are_found_and_false_alarms_stay_below_one_percent(noise: float) -> None:
-    for kind in ("shift", "cancel"):
-        found = [evidence_of(kind, noise, seed) for seed in range(40)]
-        assert sum(each["all"] for each in found) >= 38, kind
-        assert sum(each["agreement"] for each in found) <= 10, "which agreement does not see"
-    alarms = sum(evidence_of("none", noise, seed)["all"] for seed in range(300))
-    assert alarms <= 3
+    for right in (before == labels, before != labels):
+        after[np.flatnonzero(right)[:15]] ^= 1
+    for later, changed in ((before, False), (after, True)):
+        verdicts = np.vstack([np.tile(before, (5, 1)), np.tile(later, (10, 1))])
+        counts = count_rows(verdicts, labels, range(0, 180, 3))
+        parts = {name: drift_evidence(each).tolist() for name, each in counts.items()}
+        assert Drift(0, [], [], parts, []).drifted is changed
+        assert max(parts["its agreement with people"]) < DRIFTED
 
 
 def test_one_threshold_fits_three_kinds_of_evidence() -> None:

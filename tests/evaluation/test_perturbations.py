@@ -20,16 +20,12 @@ def material(
 @each_case(
     ("kind", "claim", "changed"),
     [
-        ("number", "It weighs 172 grams.", "It weighs 272 grams."),
         ("number", "重172克。", "重272克。"),
-        ("date", "It came out in 2021.", "It came out in 2024."),
         ("date", "Am 05.03.2021 war es da.", "Am 05.03.2024 war es da."),
         ("date", "Closed on Mondays and Sunday.", "Closed on Mondays and Friday."),
-        ("unit", "It weighs 172 grams.", "It weighs 172 kilograms."),
         ("unit", "重172克，要2 GB。", "重172克，要2 MB。"),
         ("unit", "It costs $40 a month.", "It costs €40 a month."),
         ("negation", "The port is not sealed.", "The port is sealed."),
-        ("negation", "The port is sealed.", "The port is not sealed."),
         ("negation", "Oslo lies in the south of Norway.",
          "It is not true: Oslo lies in the south of Norway."),
     ],
@@ -47,12 +43,9 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("number", "It came out in 2021."),  # a date
         ("number", "See A12 and [3]."),  # a code and a citation
         ("date", "You may march on."),
-        ("unit", "It has 3 lenses."),
-        ("name", "The phone is small."),
         ("invented", "It weighs 172 grams."),  # no other sample
         ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
         ("negation", "Es ist leider nicht wasserdicht."),
-        ("negation", "Il ne marche plus aujourd'hui."),
         ("negation", "The lid is hardly visible."),
         ("negation", "تزن 172 جراما."),
         ("negation", "Kameras kosten 5 Euro im Laden."),
@@ -92,7 +85,6 @@ WEIGHS = "The Tarn weighs 172 grams."
     ("claim", "other", "changed"),
     [
         (WEIGHS, "A charger for your desk costs 40 euros.", "The Tarn weighs 40 grams."),
-        (WEIGHS, "| Charger | 40 |", "The Tarn weighs 40 grams."),
         ("It comes from Anna Holm.", "A charger is sold by Karl Berg.", "It comes from Karl Berg."),
     ],
 )
@@ -109,7 +101,6 @@ def test_a_neighbour_is_a_value_of_another_sentence(claim: str, other: str, chan
     [
         (WEIGHS, "With its case, the Tarn weighs 200 grams."),  # it is stated
         (WEIGHS, "A charger costs 172 euros."),  # the same value
-        (WEIGHS, "A charger was sold with it since 1999."),  # a date
         ("The Tarn weighs at least 172 grams.", "A charger costs 40 euros."),
         ("The Tarn weighs 180 grams.", "A charger costs 40 euros."),  # of no sentence
         ("It comes from Anna Holm.", "A charger is sold by Anna Berg."),  # perhaps the same

@@ -11,11 +11,6 @@ from ragstone.evaluation.probe import find_paths
 LONG = "The filter is changed every six months."
 
 
-FOUND = {"dok": {"nr": 7, "titel": "W"}, "auszug": LONG, "relevanz": 0.9, "seite": 3}
-GERMAN = {
-    "ergebnis": {"antwort": {"text": "Ja.", "lang": "de"}, "fund-stellen": [FOUND]},
-    "frage": "q",
-}
 QUOTES = {
     "output": {"text": "Yes."},
     "more_questions": ["What about the price of it?"],
@@ -28,11 +23,6 @@ MESSAGES = [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}
     ("reply", "response", "contexts"),
     [
         ({"answer": "IP68", "sources": [LONG, "Short."]}, "answer", "sources"),
-        (
-            GERMAN,
-            "ergebnis.antwort.text",
-            'ergebnis."fund-stellen"[].{id: dok.nr, text: auszug, score: relevanz}',
-        ),
         (QUOTES, "output.text", "quotes[].{id: url, text: snippet}"),
         ({"choices": [{"message": {"content": LONG}}]}, "choices[0].message.content", None),
         ({"messages": MESSAGES}, "messages[-1].content", None),
