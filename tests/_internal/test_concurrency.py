@@ -174,36 +174,6 @@ async def test_an_exception_or_a_cancellation_in_the_block_goes_through() -> Non
     assert (gauge.now, gauge.cancelled) == (0, 4)
 
 
-async def test_work_that_is_cancelled_by_itself_is_no_lost_item() -> None:
-    async def raises(number: int) -> int:
-        raise asyncio.CancelledError(number)
-
-    async def cancels(number: int) -> int:
-        task = asyncio.current_task()
-        assert task
-        task.cancel()
-        await asyncio.sleep(0)
-        return number
-
-    for work in (raises, cancels):
-        async with worker_pool(range(4), work, concurrency=2) as results:
-            with pytest.raises(RuntimeError, match="cancelled itself"):
-                await anext(results)
-
-
-class PanicError(BaseException):
-    pass
-
-
-async def test_what_is_no_exception_ends_the_work_too() -> None:
-    async def work(_: int) -> int:
-        raise PanicError
-
-    async with worker_pool(range(4), work, concurrency=2) as results:
-        with pytest.raises(PanicError):
-            await asyncio.wait_for(anext(results), 30)
-
-
 async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> None:
     variable = ContextVar("variable", default=0)
     variable.set(42)
@@ -212,25 +182,6 @@ async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> No
         return variable.get(), threading.current_thread().daemon
 
     assert await in_thread(work) == (42, True)
-
-
-@each_case(("error", "seen"), [(KeyError("x"), KeyError), (StopIteration("y"), RuntimeError)])
-async def test_what_a_function_raises_is_raised_where_it_is_awaited(
-    error: Exception, seen: type[Exception]
-) -> None:
-    def work() -> None:
-        raise error
-
-    with pytest.raises(seen):
-        await in_thread(work)
-
-
-async def test_a_function_that_hangs_can_be_left() -> None:
-    go_on = threading.Event()
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(in_thread(go_on.wait), 0.02)
-    go_on.set()
-    await asyncio.sleep(0.02)
 
 
 def test_the_heap_is_frozen_during_a_run_and_released_after_it() -> None:
@@ -262,8 +213,6 @@ class Runs:
         self.begun.set()
         if self.hold:
             self.hold.wait(10)
-        if "bad" in items:
-            raise ValueError("a bad one")
         return [item.upper() for item in items]
 
 
@@ -294,13 +243,6 @@ async def test_what_arrives_during_a_run_is_the_next_one() -> None:
     hold.set()
     assert [await each for each in (first, *later)] == [["A"], ["C"], ["D"]]
     assert runs.seen == [["a"], ["c", "d"]]
-
-
-async def test_an_error_is_that_of_those_who_were_in_the_run() -> None:
-    both = batches(Runs(), size=1)
-    with pytest.raises(ValueError, match="a bad one"):
-        await both.results(["bad"])
-    assert await both.results(["good"]) == ["GOOD"]
 
 
 @each_case("wrong", [lambda items: items[1:], lambda items: [*items, "more"]])

@@ -14,16 +14,10 @@ from ragstone._internal.text import (
 )
 
 
-@each_case(
-    "unsafe", ["\x00", "\x1b", "\x07", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800", "\uffff"]
-)
-def test_what_is_not_safe_becomes_a_mark(unsafe: str) -> None:
-    assert strip_controls(f"a{unsafe}b") == f"a{MARK}b"
-
-
 @each_case("safe", ["a\tb\nc", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"])
-def test_letters_of_every_script_stay(safe: str) -> None:
+def test_letters_of_every_script_stay_and_controls_become_marks(safe: str) -> None:
     assert strip_controls(safe) == safe
+    assert strip_controls(f"{safe}\x00\x1b\x7f\x9b\u202e\u2066\ud800") == safe + MARK * 7
 
 
 def test_one_line_collapses_white_space_and_cuts() -> None:

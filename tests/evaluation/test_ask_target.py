@@ -1,6 +1,5 @@
 import re
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from tests.cases import each_case
@@ -12,8 +11,6 @@ from ragstone.reports.terminal import next_step
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.targets.base import Answer, Target
-from ragstone.targets.factory import get_target
-from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -195,19 +192,6 @@ async def test_a_rejected_key_stops_the_run_and_later_fails_its_row_alone(faulty
     faulty.script(CHAT, behave.reply(status=401))
     with pytest.raises(UsageError, match="returned 401 Unauthorized"):
         await evaluated(faulty.url, 50, concurrency=2)
-
-
-async def test_the_plan_reaches_the_target(faulty, behave) -> None:
-    plan = Plan(timeout=0.2, retries=0, delay=0.1, min_similarity=0.7)
-    faulty.script(SEARCH, behave.good(), behave.hang())
-    target = get_target(faulty.url, plan, k=7)
-    begun = perf_counter()
-    async with target:
-        made = await collect(rows({}, {}), target, {"ranking"}, every=True)
-    first, second = faulty.called(SEARCH)
-    assert (first.json["top_k"], first.json["score_threshold"]) == (7, 0.7)
-    assert second.at - begun >= 0.1
-    assert sorted(len(row.failures) for row in made) == [0, 1]
 
 
 async def test_a_users_target_is_read_at_the_door() -> None:

@@ -119,7 +119,6 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(
         ({"fail_under": {"hit": math.nan}}, "'nan' is not a number; use 0.8 or 80%"),
         ({"plan": Plan(), "preset": "ragas"}, "plan= contains all settings; remove preset"),
         ({"judge": ["openai:a", "openai:b"]}, "must be a name or a Judge, got .*; separate sev"),
-        ({"judge": scripted(), "max_cost": 0.1}, "max_calls and max_cost apply only to judges"),
         ({"cluster": "topc"}, r"'topc'; did you mean 'topic'\?"),
     ],
 )
@@ -202,6 +201,9 @@ def test_the_record_names_the_policies_that_made_the_numbers() -> None:
 @each_case(
     ("option", "value", "message"),
     [
+        ("data", {"query": "q"}, "data is a single row; pass a list of rows: eval"),
+        ("data", Sample(id="1", query="q"), "data is a single row; pass a list of rows: eval"),
+        ("data", 5, "data must be a file, a data frame or rows, got"),
         ("fail_under", 0.8, "fail_under must be a mapping such as {'faithfulness': 0.8}, got 0.8"),
         ("metrics", 5, "metrics must be a name, a Metric, or several of them, got 5"),
         ("metrics", {"hit": 0.8}, "pass those as fail_under={'hit': 0.8} (fail_over= if lower"),
@@ -213,20 +215,7 @@ def test_the_record_names_the_policies_that_made_the_numbers() -> None:
 )
 def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        evaluate([{"query": "q", "response": "Yes."}], **{"metrics": "bleu", option: value})
-
-
-@each_case(
-    ("data", "message"),
-    [
-        ({"query": "Why?", "response": "So."}, "data is a single row; pass a list of rows: eval"),
-        (Sample(id="1", query="Why?"), "data is a single row; pass a list of rows: eval"),
-        (5, "data must be a file, a data frame or rows, got"),
-    ],
-)
-def test_a_wrong_type_of_data_names_the_right_one(data: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        evaluate(data, metrics="faithfulness")
+        evaluate(**{"data": [{"query": "q", "response": "Yes."}], "metrics": "bleu", option: value})
 
 
 DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")

@@ -9,7 +9,6 @@ from tests.cases import each_case
 from ragstone import evaluate, load
 from ragstone.errors import UsageError
 from ragstone.judges.base import ScriptedJudge
-from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics.retrieval import Hit
 
 # b, the only relevant one, is at rank 3
@@ -57,12 +56,6 @@ def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear() -> 
     assert judge.asked == []
     run = evaluate([row], metrics="answer_similarity", judge=judge)
     assert run.summary()["answer_similarity"].mean == 1.0
-    with pytest.raises(UsageError, match="the judge offline does not support text_similarity"):
-        evaluate([row], metrics="answer_similarity", judge=OfflineJudge())
-    run = evaluate([row], metrics="answer_similarity", judge="offline")
-    assert run.summary()["answer_similarity"].mean == 1.0
-    note = "text_similarity by offline (hashed character n-grams, not meaning)"
-    assert note in (run.manifest.judge_note or "")
 
 
 @each_case(

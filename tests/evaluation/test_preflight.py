@@ -180,15 +180,6 @@ def test_a_policy_or_gates_that_change_nothing_are_reported() -> None:
     assert found == ["gates_on=corrected has no effect: no gate is set"]
 
 
-def test_a_run_notes_a_gate_on_the_offline_judge_and_passes() -> None:
-    told: list[str] = []
-    options = {"fail_under": {"faithfulness": 0.5}, "on_notice": told.append}
-    row = ROW | {"response": "The tower is tall.", "contexts": ["The tower is tall."]}
-    run = evaluate([row], metrics="faithfulness", **options)  # type: ignore[arg-type]
-    assert told.count(WARNING) == 1
-    assert (run.gates()[0].passed, run.troubles) == (True, ())
-
-
 def test_a_threshold_that_no_system_obeys_is_reported() -> None:
     plan = Plan(min_similarity=0.8)
 

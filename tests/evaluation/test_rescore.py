@@ -129,23 +129,18 @@ def test_the_runs_gates_are_left_out_and_new_ones_are_named_in_full() -> None:
 async def test_rows_are_scored_anew_each_time_a_few_at_once() -> None:
     """Also within a running loop, as in a notebook."""
 
+    run, read = made(), list[Row]()
+
     class Counted(list[Row]):
-        """Rows that tell how many were read before the reader stopped."""
-
-        read = 0
-
         def __iter__(self) -> Iterator[Row]:
             for row in super().__iter__():
-                self.read += 1
+                read.append(row)
                 yield row
 
-    run = made()
-    many = Counted(list(run.rows) * 60)
-    again = rescore(Run(run.manifest, run.metrics, many), ["faithfulness"]).rows
-    assert len(again) == many.read == 420
-    assert next(iter(again)).scores.keys() == {"faithfulness"}
-    assert many.read == 620
-    assert again[6].scores == again[-1].scores == again[5:7][1].scores
+    again = rescore(Run(run.manifest, run.metrics, Counted([*run.rows] * 60)), ["hit@1"]).rows
+    assert len(again) == len(read) == 420
+    assert next(iter(again)).scores.keys() == {"hit@1"}
+    assert len(read) == 620
 
 
 def test_a_saved_run_is_one_of_its_own_and_can_be_rescored_back(store: Store) -> None:

@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,10 @@ from ragstone.store import RunLockedError, Store, StoreError
 
 
 async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -> None:
-    rows = [make.full_row(place, text) for place, text in enumerate(["a\0", "half \ud83d", "😀"])]
+    texts = ["a\0", "half \ud83d", "😀 \u202e \\ud800 as written", 'say "no"\n' * 100_000]
+    rows = [make.full_row(place, text) for place, text in enumerate(texts)]
+    accepted = rows[0].sample.model_copy(update={"reference": ("a", "b")})
+    rows[0] = replace(rows[0], sample=accepted)
     await make.put(store, *rows[::-1])
     unfinished = store.load("r1")
     assert (unfinished.partial, unfinished.stopped) == (True, None)
