@@ -381,28 +381,18 @@ def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
 async def test_concurrent_calls_wait_for_each_other_and_never_exceed_the_budget() -> None:
     budget = Budget(max_cost=1.0)
     caller = RetryingCaller(Limits(concurrency=8, budget=budget))
-    paid: list[float] = []
-    flying = most = 0
-
-    async def call() -> None:
-        nonlocal flying, most
-        flying += 1
-        most = max(most, flying)
-        await asyncio.sleep(0.001)
-        flying -= 1
+    server = Server("fine", takes=0.001)
 
     async def ask() -> None:
         with PaidCall(budget, 0.3) as paid_call:
-            await caller.make(call)
-            paid.append(0.06)
+            await caller.make(server)
             paid_call.charge(0.06)
 
-    found = await asyncio.gather(*(ask() for _ in range(30)), return_exceptions=True)
-    assert (most, len(paid)) == (3, 12)  # after 12 calls, $0.28 is left
-    assert budget.cost == pytest.approx(sum(paid))
-    assert {str(each)[-60:] for each in found if each} == {
-        "$0.2800 is left, and it may cost $0.3000 with this max_tokens"[-60:]
-    }
+    found = await outcomes([ask() for _ in range(30)])
+    assert (server.most, len(server.times)) == (3, 12)  # after 12 calls, $0.28 is left
+    assert budget.cost == pytest.approx(12 * 0.06)
+    left = "$0.2800 is left, and it may cost $0.3000 with this max_tokens"
+    assert all(str(each).endswith(left) for each in found if each)
 
 
 async def test_what_a_provider_may_charge_counts_at_its_most() -> None:

@@ -20,8 +20,6 @@ KEY = "sk-+/=&<>%'\"\\ é𝒳M4RK7F3A9C-zz"
     "written",
     [
         KEY,
-        json.dumps(KEY),
-        quote(KEY, safe=""),
         *(base64.b64encode(b"." * n + KEY.encode() + b".").decode() for n in range(5)),
         base64.urlsafe_b64encode(KEY.encode()).decode(),
         quote(base64.b64encode(KEY.encode()), safe=""),

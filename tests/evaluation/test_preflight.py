@@ -206,12 +206,8 @@ def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:
 
 
 def test_settings_do_not_configure_a_judge_object() -> None:
-    own = ScriptedJudge(
-        {"extract_claims": [{"text": "c"}], "verify_claims": [{"label": "SUPPORTED"}]}
-    )
     told: list[str] = []
-    evaluate(
-        [ROW], metrics="faithfulness", judge=own, config={"temperature": 0.5}, on_notice=told.append
-    )
+    options = {"judge": JUDGE, "config": {"temperature": 0.5}, "on_notice": told.append}
+    evaluate([ROW], metrics="faithfulness", **options)  # type: ignore[arg-type]
     assert told[1:] == ["temperature has no effect: the judge object has its own settings"]
-    evaluate([ROW], metrics="hit", judge=own)  # several evaluations may share it
+    evaluate([ROW], metrics="hit", judge=JUDGE)  # several evaluations may share it

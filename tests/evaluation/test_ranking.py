@@ -1,7 +1,7 @@
 import gzip
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -134,25 +134,18 @@ TWICE = '{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}'
         (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 is already at line 3"),
         ("q1 Q0 a 1 nan x\n", "line 1: the score nan is not a number"),
         (RUN + "q1 Q0 a 1 0.5\n", "line 4: 'q1 Q0 a 1 0.5' is not QUERY Q0 DOCUMENT RANK SCORE"),
-        ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has an unknown form"),
         ("q1\tb\t1\nq1\ta\t0.9\n", "the rank 0.9 is not a whole number; scores need a header"),
-        ("q1,a,1\n", "or a header such as query_id,document_id,rank or score (--map adds names)"),
         ("qid,docno,score\nq1,a\n", "line 2: there are 2 cells, but 3 names in the header"),
         ("qid,docno,score\nq1,\ud83d,1\n", "this is not UTF-8 text"),
-        ('{"q1": {"a": NaN}}', "query 1: the score nan of document a is not a finite number"),
         ('{"q1": {"a": 1}, "q1": {"b": 1}}', "invalid JSON: duplicate name q1"),
         ('[\n{"qid": "q1", "docno": "a"}]', "this is not an object, but a list; write {query:"),
         ("", "there is no ranking"),
         ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 is already at line 1"),
         ('{"query_id": "1", "ranking": ["a", 1.5]}', "contains 1.5"),
-        ('{"query_id": "1", "ranking": "a"}', "is not a list"),
         ('{"query_id": true, "ranking": []}', "the query's id is not text or"),
-        ('{"query_id": "1"}', "there is no ranking"),
         (TWICE, "is already on line 1"),
         ("[" * 100_000, "invalid JSON"),
-        ('{"query_id": " ", "ranking": ["a"]}', "line 1: there is no query_id"),
         ('{"query_id": "2", "ranking": ["a", ""]}', "line 1: there is no document_id"),
-        (b"PK\x03\x04", "this is a zip archive"),
         (RUN.encode("utf-16"), "this is UTF-16 text"),
         (gzip.compress(RUN.encode() * 100)[:-20], "the file is damaged"),
     ],
@@ -173,18 +166,11 @@ LARGE = '{"query_id": "q1", "relevance": {"a": 1' + "0" * 400 + "}}"
     ("qrels", "told"),
     [
         (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 is already judged at line 1"),
-        ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
-        ("q1 a 0 0 0.5\n", "line 1: 'q1 a 0 0 0.5' has an unknown form; write QUERY 0 DOCUMENT"),
-        ("query 0 doc rel\n" + QRELS, "0, 1 or 2; if this is a header, --map adds names"),
         ("qid,docno,rel,rel\nq1,a,1,2\n", "there are two columns rel; rename one"),
         ("", "there are no judgments"),
         ('{"query_id": "q", "relevance": {"a": 1, "b": 1, "a": 0}}', "a of query q is already"),
         (LARGE, "… of document a is not a finite"),
         (b"q1 0 a 1\rq2 0 a 1\r", "line 1: there is a carriage return inside the line"),
-        (
-            "query_id,document_id,rank,score\nq1,a,1,0.2\n",
-            "column rank is of a ranking, not of judgments",
-        ),
     ],
 )
 def test_what_is_wrong_with_judgments_is_told_with_its_line(
@@ -202,14 +188,12 @@ def test_what_is_wrong_with_judgments_is_told_with_its_line(
     "qrels",
     [
         QRELS,
-        QRELS.replace(" ", "\t"),
         "q1 a 1\nq1 b 0\nq2 c 2\n",
         "q1\ta\t1\tann\nq1\tb\t0\tby bob\nq2\tc\t2\tann\n",
         "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\nq2\tc\t2\n",
         "Query_ID,iter,Relevance,doc id\nq1,0,1,a\n\nq1,0,0,b\nq2,0,2,c\n",
         'qid;pid;note;rel\n"q1"; a ;"x;\ny";1\nq1;b;;0\nq2;c;;2\n',
         '{"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}',
-        '{\n "q1": {\n  "a": 1, "b": 0},\n "q2": {"c": 2}\n}\n',
         '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n{"qid": "q2", "qrels": {"c": 2}}',
     ],
 )
@@ -228,7 +212,6 @@ def test_judgments_of_any_form_are_the_same(qrels: str, end: str, tmp_path: Path
         "q1 b 1\nq1 a 2\nq2 c 1\n",
         "q1\tb\t0\nq1\ta\t1\nq2\tc\t0\n",
         'qid,docid,docno,rank,score,query\nq1,7,a,1,1.5,w\nq1,8,b,0,2.5,"x, y"\nq2,9,c,0,1,z\n',
-        "rank\tquery_id\tdoc_id\n2\tq1\ta\n1\tq1\tb\n1\tq2\tc\n",
         "query_id,doc_id\nq1,b\nq1,a\nq2,c\n",
         '{"q1": {"a": 1.5, "b": 2.5}, "q2": {"c": -1}}',
         '{"q1": ["b", "a"], "q2": {"c": -1}}',
@@ -390,9 +373,6 @@ def test_numbers_are_the_same_without_the_extra(tmp_path: Path, monkeypatch) -> 
         evaluated(tmp_path, run=b"PAR1", name="run.parquet")
 
 
-RANKINGS = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])
-
-
 class First(RankingMetric):
     """The grade of the first document; it raises where there is none."""
 
@@ -402,37 +382,33 @@ class First(RankingMetric):
         return relevance.get(retrieved_ids[0], 0.0)
 
 
-class Whole(RankingMetric):
-    """Reckons all at once, and divides by what may be 0."""
+class Own(RankingMetric):
+    """Reckons all at once."""
 
-    name, label = "whole", "Whole"
+    name, label = "own", "Own"
 
-    def values(self, rankings: Rankings) -> NDArray[np.float64]:
-        with np.errstate(all="ignore"):
-            return np.ones(len(rankings)) / rankings.n_retrieved
-
-
-class Short(RankingMetric):
-    """Returns one value too few."""
-
-    name, label = "short", "Short"
-
-    def values(self, rankings: Rankings) -> NDArray[np.float64]:
-        return np.ones(len(rankings) - 1)
+    def __init__(self, reckon: Callable[[Rankings], NDArray[np.float64]]) -> None:
+        self.values = reckon
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @each_case(
     ("metric", "values", "failed"),
     [
         (First(), [1.0, 0.0, 0.0], {1: "the metric raised IndexError at test_ranking.py:"}),
-        (Whole(), [1.0, 0.0, 0.5], {1: "which is not a finite number"}),
-        (Short(), [0.0] * 3, dict.fromkeys(range(3), "values of shape (0,) for 1 queries")),
+        (Own(lambda all_: 1 / all_.n_retrieved), [1.0, 0.0, 0.5], {1: "not a finite number"}),
+        (
+            Own(lambda all_: np.ones(len(all_) - 1)),
+            [0.0] * 3,
+            dict.fromkeys(range(3), "shape (0,)"),
+        ),
     ],
 )
 def test_a_strangers_metric_fails_where_it_raises_and_counts_elsewhere(
     metric: RankingMetric, values: list[float], failed: dict[int, str]
 ) -> None:
-    found, why = score_rankings(metric, RANKINGS)
+    rankings = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])
+    found, why = score_rankings(metric, rankings)
     assert found.tolist() == values
     assert why.keys() == failed.keys()
     assert all(words in why[place] for place, words in failed.items())

@@ -1,9 +1,8 @@
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -55,25 +54,17 @@ async def scored(
         return sorted([result async for result in results], key=lambda result: result.index)
 
 
-@dataclass(frozen=True)
 class Broken(RankingMetric):
-    name: ClassVar[str] = "broken"
+    name, label = "broken", "Broken"
 
     def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
-        del relevance
-        return 1 / len(retrieved_ids)
+        return (1 + 0 * len(relevance)) / len(retrieved_ids)
 
 
-@dataclass(frozen=True)
-class Unjudged(RankingMetric):
-    """The number of documents, for which no relevance is needed."""
+class Unjudged(Broken):
+    """A metric for which no relevance is needed."""
 
-    name: ClassVar[str] = "unjudged"
-    needs: ClassVar[tuple[str, ...]] = ("ranking",)
-
-    def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
-        del relevance
-        return len(retrieved_ids)
+    name, needs = "unjudged", ("ranking",)
 
 
 def ours(cls: type[M]) -> M:
@@ -81,9 +72,8 @@ def ours(cls: type[M]) -> M:
     return type(cls.__name__, (cls,), {"__module__": "ragstone.metrics.ours"})()
 
 
-@dataclass(frozen=True)
 class Crashes(Metric):
-    name: ClassVar[str] = "crashes"
+    name, label = "crashes", "Crashes"
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         raise ZeroDivisionError("a bug", sample, ask)
@@ -193,8 +183,7 @@ class UnreadableError(Exception):
 )
 async def test_a_strangers_metric_without_a_score_fails(given: object, reason: str) -> None:
     class Odd(Metric):
-        name: ClassVar[str] = "odd"
-        label: ClassVar[str] = "Odd"
+        name, label = "odd", "Odd"
 
         async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
             await asyncio.sleep(0)
@@ -274,9 +263,8 @@ def test_ranking_metrics_that_need_less_do_not_lend_it_to_the_others() -> None:
 
 
 async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() -> None:
-    @dataclass(frozen=True)
     class Notes(Metric):
-        name: ClassVar[str] = "notes"
+        name, label = "notes", "Notes"
 
         async def score(self, sample: Sample, ask: Ask) -> Score:
             await ask(ExtractClaims(query=sample.query, response="x"))
@@ -386,9 +374,7 @@ def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_t
 
 async def test_a_strangers_metric_gets_the_accepted_answer_that_fits() -> None:
     class Own(Metric):
-        name: ClassVar[str] = "own"
-        label: ClassVar[str] = "Own"
-        needs: ClassVar[tuple[str, ...]] = ("response", "reference")
+        name, label, needs = "own", "Own", ("response", "reference")
 
         async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
             return Score.scored(sample.response == sample.reference)

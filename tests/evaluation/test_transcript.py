@@ -48,14 +48,10 @@ async def test_a_bug_in_a_users_judge_fails_the_question_and_one_in_ragstone_the
         async def answer(self, question: Question[T]) -> Reply[T]:
             raise ZeroDivisionError(question)
 
-    transcript = Transcript(Broken())
-    with pytest.raises(JudgeError, match=r"the judge raised ZeroDivisionError at test_transcript"):
-        await transcript.reply(ONE)
-    Broken.__module__ = "ragstone.judges.broken"
-    transcript = Transcript(Broken())
-    with pytest.raises(ZeroDivisionError):
-        await transcript.reply(ONE)
-    assert transcript.exchanges == ()
+    for module, error in ((__name__, JudgeError), ("ragstone.judges.broken", ZeroDivisionError)):
+        Broken.__module__ = module
+        with pytest.raises(error):
+            await Transcript(Broken()).reply(ONE)
 
 
 async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> None:

@@ -99,15 +99,6 @@ def judge(module_file: Callable[..., str]) -> OfflineJudge:
     return Worded()
 
 
-def test_two_workers_find_what_one_process_finds(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    alone = evaluate(samples(), metrics=METRICS, k=2)
-    stored = evaluate(samples(), metrics=METRICS, k=2, workers=2, store="runs.db")
-    assert bare(stored) == bare(alone)
-    with Store.open("runs.db") as store:
-        assert store.info(stored.manifest.run_id).rows == 200
-
-
 def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog, capfd) -> None:
     alone = evaluate(samples(), metrics=METRICS, judge=OfflineJudge())
     with caplog.at_level(logging.WARNING):

@@ -8,12 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 from tests.cases import each_case
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.database import METADATA, create_store_engine
+from ragstone.store.database import create_store_engine
 from ragstone.store.errors import display_name
 
 
@@ -111,14 +110,6 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
 
 
 OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"
-
-
-def test_a_new_store_has_the_tables_and_their_version(place: str) -> None:
-    for _ in range(2):
-        with Store.open(place) as store, store.connect() as connection:
-            assert set(sa.inspect(connection).get_table_names()) == set(METADATA.tables)
-            found = connection.exec_driver_sql("SELECT version FROM schema_version").all()
-            assert [tuple(line) for line in found] == [(1,)]
 
 
 def test_many_may_open_a_new_store_at_once(place: str) -> None:

@@ -183,9 +183,3 @@ def test_a_file_in_another_mode_is_left_so(tmp_path: Path) -> None:
     with Store.open(path, reading=True) as store:
         assert store.runs() == []
     assert path.read_bytes() == before
-
-
-def test_a_missing_store_is_not_created_to_read_it(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no store at"):
-        Store.open(tmp_path / "folder" / "runs.db", reading=True)
-    assert not list(tmp_path.iterdir())
