@@ -148,19 +148,17 @@ async def test_leaving_early_cancels_and_awaits_what_is_under_way() -> None:
 async def test_an_exception_or_a_cancellation_in_the_block_goes_through() -> None:
     gauge = Gauge(seconds=60)
 
-    async def leave() -> None:
-        async with worker_pool(range(9), gauge.work, concurrency=2):
-            await asyncio.sleep(0.01)
-            raise KeyError
-
-    async def all_of_it() -> None:
+    async def enter(*, leave: bool) -> None:
         async with worker_pool(range(9), gauge.work, concurrency=2) as results:
+            await asyncio.sleep(0.005)
+            if leave:
+                raise KeyError
             await anext(results)
 
     with pytest.raises(KeyError):
-        await leave()
+        await enter(leave=True)
     assert (gauge.now, gauge.cancelled) == (0, 2)
-    task = asyncio.create_task(all_of_it())
+    task = asyncio.create_task(enter(leave=False))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -219,6 +219,9 @@ async def test_the_proxy_is_asked(faulty, behave) -> None:
     assert reply.content == b"by proxy"
     assert faulty.calls[0].raw_path == f"http://rag.invalid{PATH}?q=1"
     assert faulty.calls[0].headers["host"] == "rag.invalid"
+    await faulty.stop()
+    error = await failed("http://rag.invalid/x", proxy=faulty.url, retries=0)
+    assert str(error) == "POST http://rag.invalid/x: the proxy is unreachable"
 
 
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,12 +276,6 @@ async def test_no_password_of_netrc_is_sent(faulty, behave, tmp_path: Path, monk
     faulty.script(PATH, behave.reply())
     await sent(faulty.url + PATH, from_environment=True)
     assert "authorization" not in faulty.calls[0].headers
-
-
-async def test_a_proxy_that_is_not_there(faulty) -> None:
-    await faulty.stop()
-    error = await failed("http://rag.invalid/x", proxy=faulty.url, retries=0)
-    assert str(error) == "POST http://rag.invalid/x: the proxy is unreachable"
 
 
 @pytest.fixture(scope="module")
