@@ -1,12 +1,9 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
 from tests.cases import each_case
 
 from ragstone._internal.text import (
     MARK,
-    format_validation_errors,
     one_line,
     public_url,
     quoted,
@@ -44,23 +41,6 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
 )
 def test_public_url(url: str, shown: str) -> None:
     assert public_url(url) == shown
-
-
-class Point(BaseModel):
-    x: int
-    y: tuple[int, ...] = ()
-
-
-def test_faults_are_one_line_with_place_reason_and_what_was_seen() -> None:
-    with pytest.raises(ValidationError) as raised:
-        Point.model_validate({"x": "a", "y": [1, "b" * 500]})
-    told = format_validation_errors(raised.value)
-    first, second = told.split("; ")
-    assert first == "x: must be a whole number, got 'a'"
-    assert second.startswith("y.1: ")
-    assert len(second) < 200
-    assert "\n" not in told
-    assert "http" not in told
 
 
 @given(st.text(st.characters()))  # lone surrogates too

@@ -176,13 +176,6 @@ async def test_an_api_with_other_paths_is_not_called_unreachable_without_advice(
     assert (next_step(run) or "").endswith(advice)
 
 
-async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:
-    faulty.script(SEARCH, behave.reply({"results": []}))
-    run = await evaluated(faulty.url, 2)
-    assert run.summary()["hit@5"].mean == 0.0
-    assert run.summary()["hit@5"].failed == 0
-
-
 async def test_a_rejected_key_stops_the_run_and_later_fails_its_row_alone(faulty, behave) -> None:
     faulty.script(CHAT, behave.good(), behave.reply(status=403), behave.good())
     run = await evaluated(faulty.url, 6, concurrency=1)

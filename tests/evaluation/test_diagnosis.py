@@ -79,15 +79,6 @@ def test_verdicts_that_nobody_asked_for_blame_nothing() -> None:
     assert blamed(ran("faithfulness", "claim_recall", answers=refused)[0]) == {}
 
 
-def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
-    run, judge = ran(
-        "hallucination,batch_size=2", "claim_recall", "context_recall,allow_partial=true"
-    )
-    assert set(blamed(run)) == {"r2", "r3"}, "recalls asked in two ways are not paired"
-    assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 30}
-    assert set(blamed(ran("claim_recall", "context_recall")[0])) == {"e2", "e3"}
-
-
 def test_claims_found_in_two_ways_are_not_paired() -> None:
     def found(question: ExtractClaims) -> list[dict[str, str]]:
         return claims(question)[: 2 if question.by == "sentences" else 3]

@@ -75,12 +75,6 @@ def test_the_deepest_metric_decides_what_the_target_is_asked_for() -> None:
     assert json.loads(json.dumps(run.to_dict()))["options"]["k"] == [2, 7]
 
 
-def test_what_a_group_cannot_run_is_told() -> None:
-    run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
-    assert "no row has response" in run.manifest.not_run["faithfulness"]
-    assert "generate_queries; use an LLM" in run.manifest.not_run["response_relevancy"]
-
-
 @each_case(
     ("options", "message"),
     [

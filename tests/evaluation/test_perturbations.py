@@ -115,13 +115,6 @@ def names(*texts: str) -> list[str]:
     return names_in(texts, Capitals.of("\n".join(texts)))
 
 
-def test_names_are_words_with_capitals_within_a_sentence() -> None:
-    texts = ["Open the USB port of the Tarn Pro in April.", "It is new. Then Anna came."]
-    assert names(*texts) == ["USB", "Tarn Pro", "Anna"]
-    assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
-    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
-
-
 @each_case(
     "text",
     [

@@ -21,7 +21,6 @@ from ragstone.evaluation.runner import Evaluation, evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get, select
 from ragstone.targets.base import Answer, Target
-from ragstone.targets.factory import get_target
 from ragstone.types.config import SETTINGS, Plan, Source
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.sample import Context, Sample
@@ -180,23 +179,13 @@ def test_a_policy_or_gates_that_change_nothing_are_reported() -> None:
     assert found == ["gates_on=corrected has no effect: no gate is set"]
 
 
-def test_a_threshold_that_no_system_obeys_is_reported() -> None:
-    plan = Plan(min_similarity=0.8)
-
-    def ask(query: str, k: int) -> str:
-        return query * k
-
-    for system, told in ((None, 1), ("http://127.0.0.1:9", 0), (ask, 1)):
-        target = get_target(system, plan, k=5) if system else None
-        metrics = select(["hit"], **plan.parameters)
-        notices = idle_settings(["min_similarity"], plan, metrics=metrics, target=target)
-        assert len(notices) == told
-        assert all("min_similarity has no effect" in notice for notice in notices)
-
-
 def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="min_similarity has no effect: no RAG system is"):
         evaluate([ROW], metrics="hit", min_similarity=0.8)
+    with pytest.warns(UserWarning, match="min_similarity has no effect"):
+        evaluate(
+            [ROW], metrics="hit", min_similarity=0.8, target=lambda query: {"ranking": [query]}
+        )
     told: list[str] = []
     Evaluation.estimate([ROW], metrics="hit", max_calls=3, on_notice=told.append)
     assert told[1:] == ["max_calls has no effect: no metric uses a judge"]

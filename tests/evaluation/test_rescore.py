@@ -9,7 +9,7 @@ from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.rescore import rescore, save
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
-from ragstone.metrics import get
+from ragstone.metrics import get, registry
 from ragstone.results.run import Run
 from ragstone.store import Store, StoreError
 from ragstone.types.claim import Claim, Label, Verdict
@@ -96,11 +96,15 @@ def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
     assert not set(again.manifest.not_run) & set(again.metrics)
 
 
-def test_what_needs_more_is_refused_by_its_name() -> None:
+def test_what_needs_more_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no answer to this verify_claims q"):
         rescore(made(), ["hit@1", "faithfulness,allow_partial=true"])
     with pytest.raises(UsageError, match="not to: hit@1"):
         rescore(made(metrics=["hit@1"], judge="offline"), policies=["ragas"])
+    run = made()
+    monkeypatch.delitem(registry._metrics, "hallucination")
+    with pytest.raises(UsageError, match=r"no metric named 'hallucination'.*as a plugin"):
+        rescore(run)
 
 
 def test_the_runs_gates_are_left_out_and_new_ones_are_named_in_full() -> None:

@@ -33,9 +33,7 @@ async def test_an_equal_question_is_not_asked_again_nor_while_it_is_under_way() 
 async def test_a_failure_is_shared_and_not_tried_again() -> None:
     transcript = Transcript(judge := slow(extract_claims=Failure(Cause.TIMEOUT, "too late")))
     told = await asyncio.gather(*(transcript.reply(ONE) for _ in range(3)), return_exceptions=True)
-    assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
-        (JudgeFailureError, Cause.TIMEOUT, "too late")
-    ] * 3
+    assert [(type(error), str(error)) for error in told] == [(JudgeFailureError, "too late")] * 3
     with pytest.raises(JudgeError, match="too late"):
         await transcript.reply(SAME)
     assert judge.asked == [ONE]

@@ -22,7 +22,6 @@ from ragstone.store.codec import (
     encode_row,
     query_fingerprint,
 )
-from ragstone.types.questions import ExtractClaims, Question, adapter_of
 from ragstone.types.reply import Exchange, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -62,13 +61,6 @@ def test_what_is_not_stored_is_at_its_default(make: SimpleNamespace) -> None:
     row = decode_row(Texts(json.dumps(body), json.dumps([exchange])))
     assert (row.index, row.notes, row.scores["hit@5"]) == (3, (), Score.scored(1))
     assert row.exchanges == (Exchange("k", "explain", Reply("so"), 1.0),)
-
-
-def test_every_kind_of_question_says_what_its_replies_are() -> None:
-    question = ExtractClaims(query="q", response="r")
-    assert adapter_of("extract_claims") is question.adapter()
-    kinds = [each.kind for each in Question.__subclasses__() if hasattr(each, "kind")]
-    assert all(adapter_of(kind) for kind in kinds)
 
 
 def test_a_column_holds_what_a_database_takes() -> None:

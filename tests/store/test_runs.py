@@ -28,7 +28,6 @@ from ragstone.store import (
     untag,
 )
 from ragstone.store.database import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
-from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
 
 
@@ -210,22 +209,3 @@ def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.Mo
             for table in (QUERY_BLOCKS, VALUE_BLOCKS):
                 assert connection.execute(select(table)).all() == []
         save_ranking(store, whole)
-
-
-def test_a_damaged_block_is_told(store: Store) -> None:
-    damaged = "the queries from position 0 of run r1 cannot be read"
-    save_ranking(store, ranked())
-    for cell in (b"", b"no zlib", pack(b"123"), pack(b"1" * 8)):
-        with store.transaction() as connection:
-            connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
-        rows = store.load("r1").columns
-        assert rows is not None
-        with pytest.raises(StoreError, match=damaged):
-            rows[0]
-        with pytest.raises(StoreError, match=damaged):
-            rows.column("hit@5")
-    for cell in (b"", pack(b"123")):
-        with store.transaction() as connection:
-            connection.execute(QUERY_BLOCKS.update().values(names=cell))
-        with pytest.raises(StoreError, match="cannot be read"):
-            store.load("r1")
