@@ -99,15 +99,6 @@ def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -
         load(folder)
 
 
-@each_case("name", ["a.parquet", "a.arrow"])
-@each_case("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
-def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot read the columns: |there are no rows"):
-        load(path)
-
-
 def test_half_a_file_and_what_to_install_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

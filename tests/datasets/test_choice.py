@@ -155,46 +155,11 @@ def test_a_title_and_a_word_in_a_row_are_no_header(write: Write) -> None:
     assert load(path, columns={"query": "term"}).samples[0].query == "reference"
 
 
-def test_documents_that_were_printed_are_their_texts() -> None:
-    for context in (
-        f"page_content='{TEXT}' metadata={{'page': 30}}",
-        f"Document(metadata={{'page': 30}}, page_content='{TEXT}')",
-        {"node": {"text": TEXT}, "score": "0.5"},
-        {"content": {"text": TEXT}},
-    ):
-        (sample,) = samples_of([{"query": "q?", "contexts": [context]}]).samples
-        assert [each.text for each in sample.contexts or ()] == [TEXT]
-
-
-def test_all_tools_of_a_turn_are_its_contexts() -> None:
-    def said(kind: str, content: str, **more: object) -> dict[str, object]:
-        return {"type": kind, "data": {"content": content, **more}}
-
-    human, call = said("human", "q?"), said("ai", "", tool_calls=[{"name": "search"}])
-    tools = [said("tool", text) for text in ("one", '["two", "three"]', "[1, 2]")]
-    chat = [human, call, *tools, said("ai", "a")]
-    dataset = samples_of([{"messages": chat}])
-    (sample,) = dataset.samples
-    assert (sample.query, sample.response) == ("q?", "a")
-    assert [each.text for each in sample.contexts or ()] == ["one", "two", "three", "[1, 2]"]
-    assert "texts of tools are read as contexts: 1 conversation" in dataset.source.notes
-    own = samples_of([{"messages": chat, "contexts": [TEXT]}]).samples[0]
-    assert [each.text for each in own.contexts or ()] == [TEXT]
-
-
 def test_a_chat_whose_last_question_is_asked_is_one_row() -> None:
     said = (("user", "a?"), ("agent", "b"), ("user", "c?"))
     asked = [{"speaker": speaker, "text": text} for speaker, text in said]
     (sample,) = samples_of([{"input": asked, "targets": "g"}]).samples
     assert (sample.query, sample.reference, len(sample.history or ())) == ("c?", "g", 2)
-
-
-def test_inputs_with_messages_keep_their_contexts() -> None:
-    inputs = {"messages": [{"role": "user", "content": "q?"}], "context": TEXT}
-    row = {"inputs": inputs, "outputs": "a", "expectations": {"expected_response": "g"}}
-    (sample,) = samples_of([row]).samples
-    assert (sample.query, sample.response, sample.reference) == ("q?", "a", "g")
-    assert [each.text for each in sample.contexts or ()] == [TEXT]
 
 
 def test_tags_are_read_and_objects_in_them_stay_whole() -> None:

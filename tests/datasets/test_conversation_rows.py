@@ -1,6 +1,5 @@
 """Conversations: a row for each turn, with the messages before it."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -47,7 +46,6 @@ CALL = {"tool_calls": [{"name": "search"}]}
     "row",
     [
         {"messages": CHAT},
-        {"conversation": {"messages": CHAT}},
         {"turns": json.dumps(CHAT)},
         {"user_input": CHAT},
         {"query": CHAT},
@@ -73,24 +71,6 @@ def test_each_turn_is_a_row_with_the_messages_before_it(row: dict[str, object]) 
     assert dict(second.tags) == {"level": "easy", "conversation_id": "conv-1"}
 
 
-def test_conversations_of_all_file_types(tmp_path: Path) -> None:
-    rows = [{"qid": "a", "messages": CHAT}, {"qid": "b", "messages": CHAT[:2]}, {"qid": "c"}]
-    rows[2] |= {"query": "one turn", "answer": "yes"}
-    (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
-    lines(tmp_path / "a.jsonl", *rows)
-    with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ["qid", "messages", "query", "answer"])
-        writer.writeheader()
-        for row in rows:
-            value = json.dumps(row["messages"]) if "messages" in row else ""
-            writer.writerow({**row, "messages": value})
-    for name in ("a.json", "a.jsonl", "a.csv"):
-        samples = load(tmp_path / name).samples
-        assert [sample.id for sample in samples] == ["a/1", "a/2", "b/1", "c"], name
-        assert (samples[3].history, samples[3].response) == (None, "yes")
-        assert len(load(tmp_path / name, limit=1).samples) == 1
-
-
 def test_an_open_question_has_the_fields_of_the_row() -> None:
     first, second = read({"messages": [ASK, TOLD, MORE], "answer": "6 months.", "contexts": ["c"]})
     assert (first.id, first.contexts) == ("1/1", (Context(text="24 months."),))
@@ -105,14 +85,9 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
     [
         ({"messages": [ASK, ASK]}, "two user messages in a row; merge them"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, "unknown message role 'narrator'"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "has no user message"),
         ({"messages": CHAT, "reference": "r"}, "'reference' is a column, and the conversation has"),
-        ({"messages": [ASK, TOLD], "response": "r"}, "write response into the message"),
-        ({"messages": CHAT, "question": "q"}, "the row has a conversation and 'question'; rename"),
         ({"messages": CHAT, "turns": CHAT}, "two conversations, 'messages' and 'turns'; remove"),
-        ({"id": 1e17, "messages": CHAT}, "only 15 digits are stored"),
         ({"query": "q", "history": "before"}, "expected a list of messages, each with role and"),
-        ({"query": "q", "history": [MORE]}, "two user messages in a row"),
         ({"messages": [ASK, TOLD | {"retrieved_contexts": ["c"]}]}, "both contexts; remove one"),
         ({"messages": [ASK | {"reference": "r"}, TOLD | {"reference": "s"}]}, "have reference; wr"),
     ],

@@ -92,15 +92,6 @@ def test_ids_of_saved_responses_without_texts_are_a_ranking(tmp_path: Path, scor
         assert sample.contexts is None
 
 
-def test_ids_of_a_table_join_texts_or_are_the_ranking(write: Write) -> None:
-    head = "query_index,query,retrieved_contexts,retrieved_ids"
-    path = write("a.csv", f'{head}\n0,q,a,5\n1,r,,"5, 6"\n2,s')
-    first, second, third = load(path).samples
-    assert (first.contexts, first.ranking) == ((Context(text="a", id="5"),), None)
-    assert (second.contexts, second.ranked_ids) == (None, ("5", "6"))
-    assert (third.contexts, third.ranking) == (None, None)
-
-
 LANGFUSE = {"traceId": "t", "input": "q", "output": "a"}
 
 

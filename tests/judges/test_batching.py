@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,16 +83,6 @@ async def test_claims_are_put_in_even_batches(count: int, size: int, parts: list
     assert [verdict.reason for verdict in reply.value] == list(claims(count))
     assert [len(part.claims) for part in asked(judge)] == parts
     assert (reply.usage, reply.notes) == (Usage(calls=len(parts)), ())
-
-
-async def test_all_batches_are_put_at_once() -> None:
-    judge = scripted(seconds=0.02)
-    reply = asyncio.create_task(
-        split(judge).answer(VerifyClaims(claims=claims(200), contexts=("c",), batch_size=10))
-    )
-    await asyncio.sleep(0.01)
-    assert judge.under_way == 20
-    assert len((await reply).value) == 200
 
 
 async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(tmp_path: Path):
@@ -292,12 +281,6 @@ def test_parts_come_to_one_reply_with_all_that_they_tell() -> None:
     assert join_outcomes(parts, sum) == whole
     doubtful = [*parts[:2], Reply(3, raw="three", final=False)]
     assert join_outcomes(doubtful, sum) == replace(whole, final=False)
-
-
-def test_one_failed_part_fails_the_whole_with_all_that_was_written() -> None:
-    failed = Failure(Cause.TIMEOUT, "too late", usage=ONE)
-    whole = join_outcomes([Reply(1, Usage(calls=2), raw="one"), failed, Reply(3, raw="three")], sum)
-    assert whole == replace(failed, raw="one\n\nthree", usage=Usage(calls=3))
 
 
 def texts_of(question: GradeContexts | GradeSentences) -> tuple[str, ...]:

@@ -200,17 +200,3 @@ async def test_an_endpoint_that_fails_makes_no_number(
     failed = ("failed", None, cause)
     assert [(score.state, score.value, score.cause) for score in scores] == [failed] * 3
     assert len(faulty.calls) == calls
-
-
-async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) -> None:
-    faulty.script(EMBED, embeds())
-    told = await run(faulty, AnswerSimilarity())
-    where = f"{faulty.url}/v1"
-    assert told.manifest.judge == told.manifest.plan.judge == "openai:m"
-    assert told.manifest.judge_note == (
-        f"an LLM at {where}; its verdicts are opinions, not facts; "
-        f"text_similarity by openai:e (cosines of embeddings at {where})"
-    )
-    faulty.script(CHAT, says(behave, {"claims": []}))
-    other = await run(faulty, "faithfulness")
-    assert other.manifest.judge_note == f"an LLM at {where}; its verdicts are opinions, not facts"

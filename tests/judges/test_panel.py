@@ -48,15 +48,12 @@ def failing(failure: Failure = LATE, name: str = "late") -> ScriptedJudge:
     ("votes", "label", "confidence", "reason"),
     [
         ("S", S, 1.0, "0 says S"),
-        ("SSS", S, 1.0, "0 says S"),
         ("CSS", S, 2 / 3, "1 says S"),
         ("SC", N, 0.0, "the judges disagree: 1 SUPPORTED, 1 CONTRADICTED"),
-        ("SN", N, 0.5, "the judges disagree: 1 SUPPORTED, 1 NOT_ENOUGH_INFO"),
         ("NCS", N, 1 / 3, "the judges disagree: 1 SUPPORTED, 1 CONTRADICTED, 1 NOT_ENOUGH_INFO"),
         ("CPPSC", N, 0.0,
          "the judges disagree: 1 SUPPORTED, 2 PARTIALLY_SUPPORTED, 2 CONTRADICTED"),
         ("SCCN", C, 0.5, "1 says C"),
-        ("NNC", N, 2 / 3, "0 says N"),
     ],
 )  # fmt: skip
 async def test_the_label_with_the_most_votes_counts(votes, label, confidence, reason) -> None:
@@ -235,10 +232,8 @@ def test_of_yes_and_no_the_most_count_and_a_tie_is_no_and_told(votes: str, most:
     [
         *(([3], 3, None), ([3, 3, 5], 3, None)),
         ([1, 3], 1, "the judges differ by 1 level: 1, 3; treated as 1"),
-        ([9, 1], 1, "the judges differ by 3 levels: 1, 9; treated as 1"),
         ([3, 5, 5, 9], 5, "the judges differ by 2 levels: 3, 5, 5, 9"),
         ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),
-        ([5, 5, 9, 9], 5, "the judges differ by 1 level: 5, 5, 9, 9; treated as 5"),
     ],
 )
 def test_of_levels_the_lower_median_counts_and_two_medians_or_steps_apart_are_told(

@@ -147,7 +147,6 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (RunnableLambda(str.upper), {"response": "WHO?"}),
         (RunnableLambda(lambda q: SimpleNamespace(content=q, type="ai")), {"response": "Who?"}),
         (RunnableLambda(lambda given: given["input"], "input"), {"response": "Who?"}),
-        (RunnableLambda(lambda given: given, "input", "question"), {"response": "Who?"}),
         (RunnableLambda(lambda q: {"input": q, "answer": q, "context": [Document(q)]}),
          {"response": "Who?", "contexts": TEXT}),
         (lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
@@ -228,15 +227,11 @@ def test_a_history_that_is_left_out_is_noted() -> None:
     ("document", "id"),
     [
         (Document("t", id=5), "5"),
-        (Document("t", "own"), "own"),
         (Document("t", "own", point_id="p"), "p"),
-        (Document("t", id="a", doc_id="a"), "a"),
         (Document("t", id="chunk", doc_id="whole"), None),
         (Document("t", str(uuid4())), None),
         (Document("t", source="file.pdf"), "file.pdf"),
-        ({"page_content": "t", "metadata": {"doc_uri": "d"}, "id": None}, "d"),
         (node("t"), None),
-        (node("t", parent="101"), "101"),
     ],
 )
 async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
@@ -288,12 +283,6 @@ def test_a_pipeline_that_needs_more_than_the_query_is_refused() -> None:
     needy = type("Needy", (Pipeline,), {"more": True})()
     with pytest.raises(TargetError, match="needs the input top_k of retriever; use a function"):
         asked_of(needy)
-
-
-async def test_a_stream_that_repeats_itself_is_not_joined() -> None:
-    asked = asked_of(lambda q: iter(["I", "I do", "I do."]))
-    failure = (await asked.ask(Sample(id="1", query="Who?"), BOTH)).failures["response"]
-    assert "repeats the text before it, which would be read twice; yield only" in failure.message
 
 
 def test_they_are_found_by_name(module_file) -> None:

@@ -16,11 +16,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     ("template", "value"),
     [
         ("{query}", "a b"),
-        ("{k}", 5),
         ("{reference}", None),
-        ("{tags.absent}", None),
         ("k={k}, {query}!", "k=5, a b!"),
-        ("[{reference}]", "[]"),
         ("Bearer ${KEY} {k}", "Bearer sk-{query}-1 5"),
         ("${NO_SUCH}", ""),
         ('{"a": 1} { id } {}', '{"a": 1} { id } {}'),
@@ -42,10 +39,8 @@ def test_what_is_filled_in_is_not_filled_again() -> None:
     ("url", "base", "made"),
     [
         ("{base}/docs/{id}", "http://h", "http://h/docs/a%2Fb%3F%26%20%C3%A9"),
-        ("{base}/x", "http://h?key=abc", "http://h/x?key=abc"),
         ("{base}/x?q=1", "http://h/?key=abc", "http://h/x?q=1&key=abc"),
         ("{base}/x", "http://${KEY}", "http://sk-{query}-1/x"),
-        ("{base}/{absent}", "http://h", "http://h/"),
     ],
 )
 def test_fill_url(url: str, base: str, made: str) -> None:

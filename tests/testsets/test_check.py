@@ -264,14 +264,6 @@ async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> N
     assert [span.text(corpus) for span in check.rows[0].support] == ["It costs 59 euros."]
 
 
-async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:
-    judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.CONTRADICTED, reason="no")]})
-    check = await checked(judge, GOOD)
-    assert kinds(check) == [[("unsupported", "error")]]
-    assert "find_answer by offline" in check.description
-    assert "scripted does not answer extract_claims" in check.notes[-1]
-
-
 def test_what_concerns_the_whole_set_is_noted_once() -> None:
     other = [Sample(id=str(n), query=f"What is {n}?", relevance={f"x{n}": 1.0}) for n in range(5)]
     check = found_in(*other)

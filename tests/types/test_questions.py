@@ -44,12 +44,9 @@ def test_a_wrong_count_of_verdicts_is_no_reply_but_holds_those_that_came() -> No
     ("value", "told"),
     [
         (None, "must be a list, got None"),
-        ("SUPPORTED", "must be a list, got 'SUPPORTED'"),
         ([{"label": "yes"}] * 2, "0.label: .* got 'yes'"),
         ([{}, {}], "0.label: is missing"),
         ([{"label": "SUPPORTED", "score": 1}] * 2, "0.score: Extra inputs"),
-        ([{"label": "SUPPORTED", "confidence": 2}] * 2, "0.confidence: "),
-        ([{"label": "SUPPORTED"}, "SUPPORTED"], "1: "),
     ],
 )
 def test_a_malformed_reply_says_in_one_line_what_was_wrong(value: object, told: str) -> None:
@@ -99,12 +96,3 @@ def test_a_failure_is_what_its_error_tells() -> None:
     assert late == Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3, retries=2))
     unmade = Failure.of(CallError(Cause.BUDGET, "spent", tries=0))
     assert unmade.usage == Usage()
-
-
-def test_facts_and_explanations_are_texts() -> None:
-    truths, explain = ExtractTruths(context="c"), Explain(claims=(), labels=(), reasons=())
-    assert truths.reply(["a", "b"]).value == ("a", "b")
-    assert explain.reply("All is well.").value == "All is well."
-    for question in (truths, explain):
-        with pytest.raises(JudgeError):
-            question.reply([1])

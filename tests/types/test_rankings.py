@@ -1,7 +1,7 @@
 import numpy as np
 from tests.cases import each_case
 
-from ragstone.types.rankings import Rankings, ratio
+from ragstone.types.rankings import Rankings
 
 # Four queries: found at 2 and 4 of 5; nothing returned; nothing relevant; first hit at 3.
 RETRIEVED = [["d", "a", "x", "b", "y"], [], ["a", "b"], ["p", "q", "r"]]
@@ -21,9 +21,7 @@ def test_gains_are_the_grades_by_rank() -> None:
 @each_case(
     ("k", "hits", "retrieved", "first"),
     [
-        (1, [0, 0, 0, 0], [1, 0, 1, 1], [np.inf] * 4),
         (2, [1, 0, 0, 0], [2, 0, 2, 2], [2, np.inf, np.inf, np.inf]),
-        (3, [1, 0, 0, 1], [3, 0, 2, 3], [2, np.inf, np.inf, 3]),
         (4, [2, 0, 0, 1], [4, 0, 2, 3], [2, np.inf, np.inf, 3]),
         (9, [2, 0, 0, 1], [5, 0, 2, 3], [2, np.inf, np.inf, 3]),
     ],
@@ -58,7 +56,3 @@ def test_nothing_returned_anywhere_is_no_error(count: int) -> None:
         assert measure(5).tolist() == [0] * count
     assert rankings.precision(5, "retrieved").tolist() == [0] * count
     assert rankings.first_hit_rank(5).tolist() == [np.inf] * count
-
-
-def test_ratio_is_0_where_the_whole_is_0_and_warns_of_nothing() -> None:
-    assert ratio(np.array([1.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0])).tolist() == [0.5, 0, 0]

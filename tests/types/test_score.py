@@ -30,9 +30,7 @@ def test_no_state_holds_what_is_no_number(state: State, value: float) -> None:
     ("state", "value", "cause"),
     [
         ("scored", None, None),
-        ("scored", 1.0, "timeout"),
         ("undefined", 0.0, None),
-        ("undefined", None, "timeout"),
         ("failed", None, None),
         ("failed", 0.0, "timeout"),
     ],
@@ -83,9 +81,3 @@ def test_a_summary_is_json_without_nan() -> None:
         summary = count_scores(scores).summary({"Hits": 1})
         text = json.dumps(summary.model_dump(mode="json"), allow_nan=False)
         assert Summary.model_validate(json.loads(text)) == summary
-
-
-def test_a_mean_does_not_depend_on_the_order_of_the_sum() -> None:
-    values = scored(*[0.1] * 9, 1e-9, 0.7)
-    means = {count_scores(scores).summary().mean for scores in (values, values[::-1])}
-    assert len(means) == 1

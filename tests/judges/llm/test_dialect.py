@@ -28,8 +28,6 @@ FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
 LEVELS = ("bounded", "counted", "json_schema", "json_object", "none")
 LESS = Dialect(schema="counted")
-CHANGES = {"json_schema": "a JSON schema without limits", "json_object": "JSON without a schema"}
-ALL_CHANGES = "no JSON mode and no temperature and no system role and max_completion_tokens"
 
 
 @each_case(
@@ -37,12 +35,10 @@ ALL_CHANGES = "no JSON mode and no temperature and no system role and max_comple
     [
         ("openai", "gpt-4o-mini", LESS),
         ("openai", "o3-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
-        ("openai", "gpt-5.1-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
         ("azure", "gpt-5", Dialect("json_schema", NEWER.limit, temperature=False)),
         ("azure", "judge", Dialect("json_schema")),
         ("openrouter", "gpt-5", Dialect(temperature=False)),
         ("ollama", "olmo", FIRST),
-        ("openai", "gpt-50", LESS),
     ],
 )
 def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
@@ -63,9 +59,7 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
             LESS,
             [
                 *("Invalid schema for response_format", "This model takes no json_schema"),
-                *("responseFormat: extra inputs", "failed to parse grammar"),
                 "'maxLength' is not permitted",
-                "For 'integer' type, property 'minimum' is not supported",
                 "The schema is too large for max_tokens",  # the schema comes first
             ],
         ),
@@ -79,9 +73,6 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
             [
                 *("System role not supported", "The model does not support 'system'"),
                 "Developer message is not enabled for models/gemma",
-                "messages[0].role: 'system' is not one of user, assistant",
-                "Conversation roles must alternate user/assistant/user/assistant",
-                "Only user and assistant roles are supported!",
             ],
         ),
         (Dialect(system=False), None, ["System role not supported"]),
@@ -90,18 +81,6 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
 def test_what_is_tried_after_a_refusal(dialect, simpler, refusals) -> None:
     for refusal in refusals:
         assert dialect.simpler(refusal) == simpler, refusal
-
-
-@each_case(
-    ("usual", "dialect", "told"),
-    [
-        *((FIRST, FIRST, ""), (NEWER, FIRST, "max_tokens")),
-        *((LESS, Dialect(schema=level), told) for level, told in CHANGES.items()),
-        (FIRST, Dialect("none", NEWER.limit, temperature=False, system=False), ALL_CHANGES),
-    ],
-)
-def test_what_differs_from_the_usual_request_is_told(usual: Dialect, dialect: Dialect, told: str):
-    assert dialect.changes(usual) == told
 
 
 def picky(*rules: Callable[[dict], str | None], status: int = 400) -> Callable:

@@ -10,7 +10,7 @@ from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
-from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
+from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import outcome_of
 from ragstone.judges.batching import estimated_tokens
@@ -95,14 +95,6 @@ async def failure_of(judge: LlmJudge, question: Question[object]) -> Failure:
     return raised.value.failure
 
 
-async def test_a_question_is_put_once_where_the_reply_can_be_used() -> None:
-    model = Listed(GOOD)
-    reply = await LlmJudge(model).answer(VERIFY)
-    assert [verdict.label for verdict in reply.value] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
-    assert (reply.raw, reply.usage, reply.attempts, reply.notes) == (GOOD, TOKENS, 1, ())
-    assert len(model.asked) == 1
-
-
 @each_case("fault", UNUSABLE)
 async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(fault: str) -> None:
     written = UNUSABLE[fault][1]
@@ -172,11 +164,6 @@ async def test_what_came_back_survives_a_re_ask_that_failed_on_the_wire(fault: s
     assert first == told.replace("4,560", "1,140")  # tokens: a retry may take more
     assert (failure.cause, failure.raw, failure.returned) == (cause, written.text, alone.returned)
     assert (failure.usage, failure.attempts) == (TOKENS + Usage(calls=3, retries=2), 2)
-
-
-async def test_a_rejected_key_stops_the_run() -> None:
-    with pytest.raises(UsageError, match="key"):
-        await LlmJudge(Listed(UsageError("the key was rejected"))).answer(VERIFY)
 
 
 FEW = SAME_FAILURES - 1
@@ -264,9 +251,7 @@ async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(text: 
     [
         ([BATTERY], [CASE], [BATTERY, CASE]),
         ([], [BATTERY, CASE], [BATTERY, CASE]),
-        ([CASE], [BATTERY], [CASE, BATTERY]),
         ([BATTERY], [BATTERY, CASE], [BATTERY, CASE]),  # more than was asked for
-        ([BATTERY], [BATTERY.rstrip(".")], [BATTERY]),
         ([BATTERY], [], [BATTERY]),
         ([], [], []),
     ],
@@ -289,8 +274,6 @@ async def test_claims_of_sentences_that_were_left_out_are_added(first, second, t
     ("response", "listed"),
     [
         ("What would you like to know about the battery of this telephone?", ()),
-        ("I don't know.", ()),
-        ("Let me know if you have any further questions about your telephone!", ()),
         ("```\nbattery = charge(telephone, minutes=20)\n```", ()),
         (f"Sure, happy to help! {BATTERY} Would you like to know more about it?", (BATTERY,)),
     ],
@@ -365,22 +348,6 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
 
 def own(kind: str, line: str) -> Prompt:
     return Prompt.parse(kind, f"# system\n{line}\n# user\n{Prompt.of(kind).user}", "own.md")
-
-
-def test_an_identity_tells_apart_what_shapes_replies() -> None:
-    judges = {
-        "plain": LlmJudge(Listed()),
-        "model": LlmJudge(Listed(identity="other")),
-        "prompt": LlmJudge(Listed(), prompts={"verify_claims": own("verify_claims", "Be kind.")}),
-        "legacy": LlmJudge(Listed(), legacy_text=True),
-        "vote": LlmJudge(Listed(), vote=2),
-    }
-    assert len({judge.identity("verify_claims") for judge in judges.values()}) == len(judges)
-    assert judges["prompt"].identity("explain") == judges["plain"].identity("explain")
-    same = LlmJudge(Listed(), max_tokens=99, budget=Budget(1))
-    assert same.identity("verify_claims") == judges["plain"].identity("verify_claims")
-    kinds = {judges["plain"].identity(kind) for kind in TASKS}
-    assert len(kinds) == len(TASKS)
 
 
 async def test_a_prompt_of_ones_own_gets_the_rows_tags(tmp_path: Path) -> None:

@@ -178,30 +178,6 @@ def with_weights_aside(folder: Path, name: str) -> Path:
     return folder
 
 
-def hub_folder(cache: Path, name: str) -> Path:
-    """Return where the hub's library keeps the files of a model, with the revision `main`."""
-    folder = cache / f"models--{name.replace('/', '--')}"
-    revision = "0" * 40
-    (folder / "refs").mkdir(parents=True)
-    (folder / "refs" / "main").write_text(revision)
-    return folder / "snapshots" / revision
-
-
-@each_case("name", ["tokenizer.json", "config.json", "model.onnx", "weights.bin"])
-def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(make_model, tmp_path, monkeypatch, name):
-    cache = tmp_path / name
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    snapshot = hub_folder(cache, "owner/nli")
-    snapshot.parent.mkdir(parents=True)
-    with_weights_aside(make_model("nli"), "weights.bin").rename(snapshot)
-    assert made("hf:owner/nli").name == "local:hf:owner/nli"
-    (snapshot / name).unlink()
-    missing = rf"cache on this machine is missing .*{name}.*HF_HUB_OFFLINE"
-    with pytest.raises(UsageError, match=missing):
-        made("hf:owner/nli")
-
-
 @pytest.mark.parametrize("package", ["tokenizers", "onnxruntime", "huggingface_hub"])
 async def test_without_the_extra_it_is_named(make_model, package, monkeypatch) -> None:
     name = "hf:owner/nli" if package == "huggingface_hub" else str(make_model("nli"))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.cases import each_case
 
-import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import outcome_of
 from ragstone.judges.cache import CachedJudge
@@ -198,20 +197,3 @@ async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tm
     config = folder / "config.json"
     config.write_text(config.read_text() + "\n")
     assert await usage() == (1, 0)
-
-
-def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    response = "The phone weighs 172 grams. The phone weighs 180 grams."
-    rows = [{"query": "q", "response": response, "contexts": list(CONTEXTS)}]
-    folder = make_model("nli")
-    name = f"local:{folder},threshold=0.7,threads=1,join=yes,batch=4,length=64"
-    run = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
-    assert run.manifest.judge == f"local:{folder},threshold=0.7,length=64,join=yes"
-    assert run.summary()["faithfulness"].mean == 0.5
-    assert "calibrated" in str(run.manifest.judge_note)
-    usage = run.usage()
-    assert (usage.calls, usage.prompt_tokens, usage.local_calls) == (0, 0, 1)
-    assert usage.local_tokens > 0
-    again = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
-    assert again.usage().cached == 1
