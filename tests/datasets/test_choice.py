@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from pydantic import BaseModel
 from tests.cases import each_case
 from tests.datasets.reading import Write
 
@@ -146,29 +145,3 @@ def test_what_is_doubtful_is_refused_or_noted() -> None:
     assert any("may have the relevant documents, but its values are not ids" in n for n in notes)
     with pytest.raises(InputError, match=r"map one of its parts, such as query=request\.question"):
         samples_of([{"request": '{"question": "q?"}'}], columns={"query": "request"})
-
-
-def test_a_title_and_a_word_in_a_row_are_no_header(write: Write) -> None:
-    with pytest.raises(InputError, match="use --header-row 3"):
-        load(write("a.csv", "Questions of October,\nDone by: A,Kern\nFrage,Antwort\nq?,a\n"))
-    path = write("b.csv", "term,definition\nreference,A text\n")
-    assert load(path, columns={"query": "term"}).samples[0].query == "reference"
-
-
-def test_a_chat_whose_last_question_is_asked_is_one_row() -> None:
-    said = (("user", "a?"), ("agent", "b"), ("user", "c?"))
-    asked = [{"speaker": speaker, "text": text} for speaker, text in said]
-    (sample,) = samples_of([{"input": asked, "targets": "g"}]).samples
-    assert (sample.query, sample.reference, len(sample.history or ())) == ("c?", "g", 2)
-
-
-def test_tags_are_read_and_objects_in_them_stay_whole() -> None:
-    class Info(BaseModel):
-        text: str
-        lang: str
-
-    row = {"query": "q?", "metadata": "m", "tags": {"level": 1}, "info": Info(text="x", lang="de")}
-    (sample,) = samples_of([row]).samples
-    info = sample.tags["info"]
-    assert sample.tags == {"metadata": "m", "level": 1, "info": info}
-    assert json.loads(str(info)) == {"text": "x", "lang": "de"}

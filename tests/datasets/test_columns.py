@@ -10,7 +10,6 @@ from tests.datasets.reading import lines
 from ragstone._internal.text import plain_name
 from ragstone.datasets import load
 from ragstone.datasets.columns import ALIASES, WEAK_OF, Layout, resolve_columns
-from ragstone.datasets.detect import SHAPES
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 
@@ -104,13 +103,6 @@ def test_every_file_is_read_as_what_it_is_whatever_it_is_called(name: str, tmp_p
     assert not lacks or sample.reference == REFERENCE
     texts = [context.text for context in sample.contexts or ()]
     assert texts[:1] == ([] if name in WITHOUT_CONTEXTS else [HEIGHT])
-
-
-@each_case("shape", SHAPES, ids=lambda shape: shape.name)
-def test_no_shape_hides_another(shape) -> None:
-    for place in (0, -1):
-        names = {plain_name(group[place]) for group in shape.needs}
-        assert next(each for each in SHAPES if each.fits(names)) == shape
 
 
 def test_what_files_of_other_tools_have_more(tmp_path: Path) -> None:

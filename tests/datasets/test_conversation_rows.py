@@ -161,6 +161,20 @@ def test_turns_are_written_and_read_back(tmp_path: Path, suffix: str) -> None:
     assert [*load(tmp_path / f"a{suffix}").samples] == samples
 
 
+def test_a_target_and_a_judge_receive_the_messages() -> None:
+    def answer(query: str, messages: list[dict[str, str]]) -> str:
+        return f"{query} after {len(messages) - 1}"
+
+    judge = ScriptedJudge({"detect_abstention": False})
+    chats = [{"messages": [ASK, TOLD, MORE]}]
+    run = evaluate(chats, metrics="abstention", target=answer, judge=judge)
+    given = [row.sample.response for row in run.rows]
+    assert given == ["Is there a warranty? after 0", "And the battery? after 2"]
+    asked = {each.query for each in judge.asked if isinstance(each, DetectAbstention)}
+    assert asked == {row.sample.query_with_history for row in run.rows}
+    assert any("assistant: Yes, 24 months." in query for query in asked)
+
+
 def test_intervals_are_of_conversations() -> None:
     def groups(*more: dict[str, object], **config: object) -> Grouping:
         def own(number: int) -> list[dict[str, object]]:
@@ -175,17 +189,3 @@ def test_intervals_are_of_conversations() -> None:
     line, *_ = grouping_lines(grouping)
     assert line.startswith("8 rows grouped into 4 by shared conversations")
     assert groups(MORE, TOLD, cluster="id").groups == 12
-
-
-def test_a_target_and_a_judge_receive_the_messages() -> None:
-    def answer(query: str, messages: list[dict[str, str]]) -> str:
-        return f"{query} after {len(messages) - 1}"
-
-    judge = ScriptedJudge({"detect_abstention": False})
-    chats = [{"messages": [ASK, TOLD, MORE]}]
-    run = evaluate(chats, metrics="abstention", target=answer, judge=judge)
-    given = [row.sample.response for row in run.rows]
-    assert given == ["Is there a warranty? after 0", "And the battery? after 2"]
-    asked = {each.query for each in judge.asked if isinstance(each, DetectAbstention)}
-    assert asked == {row.sample.query_with_history for row in run.rows}
-    assert any("assistant: Yes, 24 months." in query for query in asked)

@@ -115,21 +115,6 @@ def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook
     assert load(hidden).samples[0].query == "b"
 
 
-def test_sheets_without_what_they_need(workbook: Workbook):
-    for rows, message in (
-        ([], " 'One': the file is empty; add a header and at least one row"),
-        ([["query"]], " One: there are no rows; add at least one row with a query"),
-        ([["query", "a", "a "], ["q"]], " 'One': two columns have the same name: 'a'; rename one"),
-        ([["Satz"], ["q"]], " One: no query column found; the columns are 'Satz'; map query="),
-        (
-            [["query"], ["q", "scribble"]],
-            " One, row 2: there is a cell in column 2, but the header",
-        ),
-    ):
-        (found,) = problems(workbook(One=rows))
-        assert found.startswith(f"sheet{message}")
-
-
 def test_too_large_sheets_are_reported_before_calamine_makes_all_cells(
     workbook: Workbook, sheet: Callable[..., Path], write: Write
 ):
@@ -296,18 +281,6 @@ def test_a_title_above_the_header_is_reported_once(workbook: Workbook):
         "'query', 'response'; if so, use --header-row 3"
     )
     assert len(load(path, header_row=3).samples) == 2
-    groups = [["General", None, "Expected"], ["No", "Frage", "Antwort", "On"], [1, "q", "a", 5]]
-    path = workbook(One=groups)
-    assert problems(path)[0].endswith("'No', 'Frage', 'Antwort', 'On'; if so, use --header-row 2")
-    (sample,) = load(path, header_row=2, columns={"query": "Frage"}).samples
-    assert (sample.response, sample.tags) == ("a", {"No": 1, "On": 5})
-
-
-def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
-    path = workbook(Notes=[["About this workbook"]], **{"My data": [["query"], ["q"]]})
-    assert problems(path)[0].endswith("with a query, or read another sheet: 'My data'")
-    path = workbook(Notes=[["About"], ["text"]], Data=[["query"], ["q"]])
-    assert problems(path)[0].endswith("; read another sheet: 'Data'")
 
 
 def formatted(path: Path, *cells: tuple[str, object, str | None]) -> Path:

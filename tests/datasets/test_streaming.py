@@ -102,10 +102,6 @@ def sent(shard: Shard) -> Shard:
 
 
 def test_files_of_other_tools_in_blocks(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for name in ("deepeval.json", "ragaliq.json", "ragchecker.json", "langfuse-items.json"):
-        given = json.loads((FILES / name).read_text(encoding="utf-8"))
-        parts = [given, *given.values()] if isinstance(given, dict) else [given]
-        lines((tmp_path / name).with_suffix(".jsonl"), *next(x for x in parts if type(x) is list))
     failed = tmp_path / "failed.jsonl"
     record = {"run_type": "chain", "inputs": {"query": "q"}, "outputs": {"response": "r"}}
     failing, nested = {**record, "error": "429"}, {**record, "parent_run_id": "p"}

@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, QuestionNotSupportedError
 from ragstone.judges.base import ScriptedJudge
-from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, join_outcomes
+from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
@@ -268,19 +268,6 @@ async def test_texts_too_long_to_be_rated_together_are_not_rated(texts: dict[str
     question = rating(response="x" * 900, contexts=("x" * 1_000,), reference="")
     assert (await split(judge, context_window=2 * ROOM).answer(question)).value.level == 5
     assert judge.asked == [question]
-
-
-def test_parts_come_to_one_reply_with_all_that_they_tell() -> None:
-    three = Usage(calls=3)
-    parts = [
-        Reply(1, three, notes=("a", "b"), raw="one"),
-        Reply(2, notes=("b",), attempts=2),
-        Reply(3, raw="three"),
-    ]
-    whole = Reply(6, three, ("a", "b"), raw="one\n\nthree", attempts=2)
-    assert join_outcomes(parts, sum) == whole
-    doubtful = [*parts[:2], Reply(3, raw="three", final=False)]
-    assert join_outcomes(doubtful, sum) == replace(whole, final=False)
 
 
 def texts_of(question: GradeContexts | GradeSentences) -> tuple[str, ...]:

@@ -5,11 +5,7 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import InputError, UsageError
-from ragstone.judges.batching import SplitJudge
-from ragstone.judges.cache import CachedJudge
-from ragstone.judges.factory import LEAST, MOST, DryRunJudge, make_judge
-from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.factory import LEAST, MOST, make_judge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
@@ -22,24 +18,6 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-
-
-def layers(plan: Plan, **options: object) -> list[type]:
-    """Return the classes of the judge and of those within it, where no texts are compared."""
-    judge, found = make_judge(plan, asked=[[KIND]], **options), []
-    while judge is not None:
-        found.append(type(judge))
-        judge = getattr(judge, "judge", None)
-    return found
-
-
-def test_what_stands_around_a_model(tmp_path: Path) -> None:
-    assert layers(Plan()) == [OfflineJudge]
-    plan = Plan(judge="openai:m")
-    assert layers(plan) == [SplitJudge, CachedJudge, LlmJudge]
-    assert layers(plan.model_copy(update={"cache": False})) == [SplitJudge, LlmJudge]
-    assert layers(plan, guess=LEAST) == [SplitJudge, DryRunJudge, LlmJudge]
-    assert list(tmp_path.iterdir()) == [], "making a judge writes nothing"
 
 
 @each_case(

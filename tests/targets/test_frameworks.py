@@ -10,7 +10,7 @@ from tests.cases import each_case
 from ragstone.datasets import samples_of
 from ragstone.errors import TargetError
 from ragstone.evaluation.runner import evaluate
-from ragstone.targets.factory import FunctionTarget, function_named, get_target
+from ragstone.targets.factory import FunctionTarget
 from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Message, Sample
 
@@ -283,14 +283,3 @@ def test_a_pipeline_that_needs_more_than_the_query_is_refused() -> None:
     needy = type("Needy", (Pipeline,), {"more": True})()
     with pytest.raises(TargetError, match="needs the input top_k of retriever; use a function"):
         asked_of(needy)
-
-
-def test_they_are_found_by_name(module_file) -> None:
-    chain = "class Chain:\n  async def ainvoke(self, input): return input\n"
-    engine = "class Engine:\n  def query(self, text): return text\n"
-    made = "class Index: pass\nchain, engine, index = Chain(), Engine(), Index()"
-    module_file("my_chains.py", chain + engine + made)
-    for name in ("chain", "engine"):
-        assert function_named(f"my_chains:{name}")
-    with pytest.raises(TargetError, match="my_chains:index is an object of type Index, which can"):
-        get_target("my_chains:index", Plan(min_similarity=0.5, timeout=5), k=5)

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from types import MappingProxyType
 
@@ -244,20 +243,6 @@ async def test_leaving_cancels_an_async_function() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-async def test_delay_lies_between_two_calls() -> None:
-    starts: list[float] = []
-
-    def function(query: str) -> str:
-        starts.append(time.perf_counter())
-        return query
-
-    begun, asked = time.perf_counter(), target(function, delay=0.1)
-    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(3)))
-    assert all(at - begun >= 0.1 * number for number, at in enumerate(starts))
-    waited = 1000 * (starts[2] - starts[0])  # waiting in line is not the function's time
-    assert all(one.calls[0].latency_ms < waited for one in given)
 
 
 @each_case(

@@ -454,12 +454,3 @@ async def test_other_rows_go_on_while_a_large_reply_is_parsed(
     async with standard(faulty.url) as rag:
         answer = await rag.ask(Sample(id="1", query="?"), frozenset({"response"}))
     assert answer.fields["response"] == "x" * LARGE
-
-
-def test_a_random_id_counts_if_relevant_ids_are_like_it() -> None:
-    name = "9f0c2b1e-6d3a-4c58-8f11-2b7a4e90c3d5"
-    reply = {"docs": [{"id": name, "text": "t", "metadata": {"source": "f.pdf"}}]}
-    for relevant, used in (("3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10", name), ("f.pdf", "f.pdf")):
-        content = json.dumps(reply).encode()
-        found = parse_fields(content, {"contexts": "docs"}, [relevant], stream=False)
-        assert found["contexts"] == (Context(text="t", id=used),)

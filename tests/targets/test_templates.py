@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.targets.spec import fields_in, fill, fill_headers, fill_url, fill_variables
+from ragstone.targets.spec import fill, fill_headers, fill_url
 
 VALUES = {"query": "a b", "k": 5, "threshold": 0.5, "reference": None, "tags.level": True}
 
@@ -55,9 +55,3 @@ def test_a_header_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fill_url("{base}/{id}", {"id": "\ud83d"}, base="http://h") == "http://h/%3F"
     monkeypatch.setenv("KEY", "sk-1\n")
     assert fill_headers({"A": "Bearer ${KEY}"}, {}) == {"A": "Bearer sk-1"}
-
-
-def test_names_that_a_template_holds() -> None:
-    template = {"a": "{query} ${KEY}", "b": ["{tags.Some name}", "${query}", 5, "{Typo}"]}
-    assert fields_in(template) == ["query", "tags.Some name", "Typo"]
-    assert fill_variables("${KEY}/{query}") == "sk-{query}-1/{query}"

@@ -255,15 +255,6 @@ async def test_invented_quotes_show_no_chunk() -> None:
     assert check.rows[0].relevance is None
 
 
-async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> None:
-    text = "It is glued in. It costs 59 euros."
-    chunk = Chunk("a#1", "a", 0, len(text), "Tarn 4 > Battery", text)
-    corpus = Corpus({"a": Document("a", text, "")}, (chunk,))
-    sample = row("What does the battery cost?", "It costs 59 euros.", "a#1")
-    check = await checked(OfflineJudge(), sample, corpus=corpus)
-    assert [span.text(corpus) for span in check.rows[0].support] == ["It costs 59 euros."]
-
-
 def test_what_concerns_the_whole_set_is_noted_once() -> None:
     other = [Sample(id=str(n), query=f"What is {n}?", relevance={f"x{n}": 1.0}) for n in range(5)]
     check = found_in(*other)

@@ -1,9 +1,7 @@
-import pytest
-from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone._internal.sentences import QuoteFinder, find_quote
-from ragstone.types.claim import Evidence, Label, Verdict
+from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 
 
@@ -11,17 +9,6 @@ from ragstone.types.questions import VerifyClaims
 def test_labels_of_a_users_own_judge_may_have_any_case(label: str) -> None:
     question = VerifyClaims(claims=("x",), contexts=("x",))
     assert question.reply([{"label": label}]).value[0].label is Label.SUPPORTED
-
-
-@each_case("label", ["support", "yes", "", None, 1])
-def test_what_is_no_label_confidence_or_place_is_refused(label: object) -> None:
-    with pytest.raises(ValidationError):
-        Verdict(label=label)  # type: ignore[arg-type]
-    for confidence in (-0.1, 1.1, float("nan"), float("inf")):
-        with pytest.raises(ValidationError):
-            Verdict(label=Label.SUPPORTED, confidence=confidence)
-    with pytest.raises(ValidationError):
-        Evidence(context=-1, quote="x", verified=False)
 
 
 TEXT = "The  battery lasts\n20 hours – not 25. It’s “big”; THE CASE is red.  "

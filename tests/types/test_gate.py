@@ -58,12 +58,6 @@ def test_a_share_that_is_no_number_is_refused(text: str) -> None:
         share(text)
 
 
-def test_a_gate_is_read() -> None:
-    name = "precision@5,denominator=retrieved"
-    for text, metric, mark in (("hit=0.8", "hit", 0.8), (f" {name} = 50% ", name, 0.5)):
-        assert gate(text, ">=") == Gate(metric=metric, op=">=", threshold=mark)
-
-
 @each_case("text", ["", "hit", "0.8", "=0.8", " =0.8"])
 def test_what_is_no_gate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="; use METRIC=VALUE"):

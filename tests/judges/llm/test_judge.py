@@ -123,13 +123,6 @@ async def test_and_never_a_second_time(fault: str) -> None:
     assert len(model.asked) == 2
 
 
-async def test_the_last_word_says_why_it_failed_and_what_came() -> None:
-    model = Listed(GARBLED, verdicts("SUPPORTED"))
-    failure = await failure_of(LlmJudge(model), VERIFY)
-    assert failure.cause is Cause.COUNT_MISMATCH
-    assert [item.written for item in failure.returned] == ["SUPPORTED"]
-
-
 async def test_a_reply_gets_the_room_that_its_form_may_take_and_thoughts_get_all() -> None:
     cut = Completion("", truncated=True, thinks=True, usage=TOKENS)
     model = Listed(GOOD, cut, GOOD, GOOD)
@@ -303,12 +296,6 @@ async def test_a_claim_that_the_response_does_not_make_is_asked_for_again() -> N
     told = f"the claim '{INVENTION}' is not in the response (extract_claims)"
     assert (failure.cause, failure.message) == (Cause.MALFORMED, told)
     assert (failure.raw, failure.attempts) == (said, 2)
-
-
-async def test_a_second_reply_that_leaves_something_out_says_so() -> None:
-    reply = await LlmJudge(Listed(GARBLED, claims(BATTERY))).answer(EXTRACT)
-    assert [claim.text for claim in reply.value] == [BATTERY]
-    assert (reply.notes, reply.final) == ((f"no claim was found in: {CASE}",), True)
 
 
 @each_case(

@@ -14,14 +14,11 @@ from ragstone.judges.llm.prompt import (
     Prompt,
     fenced,
     retry_text,
-    sections,
 )
 from ragstone.types.questions import Question
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 TEXT = "# system\nBe just.\n# user\n{query}\n{response}\n"
-OTHER_HEADINGS = ("# limit", "## user", "#user", " # user", "# user:", "# users", "# User")
-TRUTHS = "# system\nBe just.\n# user\n{context}\n"
 
 
 def filled(question: Question[object], prompt: Prompt | None = None) -> tuple[str, str]:
@@ -60,20 +57,6 @@ def test_a_prompt_is_read_from_its_two_parts(text: str, tmp_path: Path) -> None:
         assert (prompt.system, prompt.user) == ("Be just.", "{query}\n{response}")
     same = Prompt.parse("extract_claims", text, "own.md")
     assert (same, same.fingerprint) == (prompt, prompt.fingerprint)
-
-
-@each_case(
-    ("kind", "texts"),
-    [
-        ("extract_claims", [TEXT, TEXT.replace("just", "brief"), TEXT.replace("{query}\n", "")]),
-        ("extract_claims", [TEXT, f"---\nversion: 9\n---\n{TEXT}"]),
-        ("extract_truths", [TRUTHS, *(f"{TRUTHS}# limit\n{own}{{number}}" for own in ("", "By "))]),
-    ],
-)
-def test_another_text_has_another_fingerprint(kind: str, texts: list[str]) -> None:
-    prompts = [Prompt.parse(kind, text, "own.md") for text in texts]
-    assert len({prompt.fingerprint for prompt in prompts}) == len(texts)
-    assert Prompt.parse(kind, texts[0], "other.md").fingerprint == prompts[0].fingerprint
 
 
 def problems(kind: str, text: str) -> list[str]:
@@ -132,20 +115,6 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     path.write_bytes("# system\nü\n# user\n{verdicts}".encode("latin-1"))
     with pytest.raises(InputError, match="it is not UTF-8; save it as UTF-8"):
         Prompt.read("explain", path)
-
-
-@each_case(
-    ("text", "found"),
-    [
-        ("# system\nBe just.\n# user\n{query}", {"system": "Be just.", "user": "{query}"}),
-        ("# user\nb\n# system\na", {"user": "b", "system": "a"}),
-        *((text, {"user": "a"}) for text in ("before\n# user  \t\na", "---\n# user\na")),
-        ("# user\n---\n# system\na\n---\n", {"user": "---", "system": "a\n---"}),
-        *((f"# system\na\n{line}\nb", {"system": f"a\n{line}\nb"}) for line in OTHER_HEADINGS),
-    ],
-)
-def test_the_parts_under_headings_of_these_names(text: str, found: dict[str, str]) -> None:
-    assert sections(text, ("system", "user")) == found
 
 
 def test_the_claims_and_sentences_of_a_retry_are_data() -> None:

@@ -32,20 +32,6 @@ RATE = RateResponse(
 GUESS = GenerateQueries(response="r", count=1)
 WRITE = WriteQuestions(passages=("Blue.", "It is old."), type="multi", count=2)
 FEW = ExtractTruths(context="The battery lasts twenty hours." * 9, limit=2)
-WITH_OPTIONS = ("verify_claims_partial", "extract_truths_limit", "generate_queries")
-
-
-@each_case("question", QUESTIONS.values())
-def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> None:
-    task, prompt = TASKS[question.kind], Prompt.of(question.kind)
-    places = set(re.findall(r"\{(\w+)\}", prompt.system + prompt.user))
-    texts = task.texts(question).keys()
-    assert texts == places - prompt.options.keys()
-    assert texts >= set(task.optional)
-    chosen = task.options(question).keys()
-    assert chosen <= prompt.options.keys()
-    all_chosen = not prompt.options or any(question == QUESTIONS[name] for name in WITH_OPTIONS)
-    assert (chosen == prompt.options.keys()) is all_chosen
 
 
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."

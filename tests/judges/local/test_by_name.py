@@ -99,23 +99,6 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     assert "1 reply from the cache" in said("-v")
 
 
-@pytest.mark.parametrize("said", ["local:pair", "offline,local:pair,offline"])
-def test_a_changed_model_is_another_run(make_model, tmp_path: Path, said: str) -> None:
-    make_model("nli")
-    make_model("pair")
-
-    def setup() -> str:
-        return ragstone.evaluate(ROWS, metrics="faithfulness", judge=said).manifest.identity[
-            "judge setup"
-        ]
-
-    first = setup()
-    assert setup() == first
-    config = tmp_path / "pair" / "config.json"
-    config.write_text(config.read_text() + " ")
-    assert setup() != first
-
-
 def test_naming_no_local_model_loads_none_of_its_libraries() -> None:
     code = (
         "import sys, ragstone.cli.commands.run, ragstone.cli.commands.judge, "
