@@ -34,16 +34,6 @@ def test_names_match_without_case_blanks_underscores_and_hyphens(name: str):
     assert Layout.of([name], {}).fields == {"reference": name}
 
 
-def test_two_columns_for_one_field_are_ambiguous_unless_one_is_chosen():
-    columns = ["question", "a", "user_input"]
-    layout = Layout.of(columns, {})
-    assert layout.ambiguous == {"query": ("question", "user_input")}
-    assert (dict(layout.fields), layout.tags) == ({}, ("a",))
-    layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns))
-    assert (layout.ambiguous, layout.fields) == ({}, {"query": "user_input"})
-    assert layout.tags == ("question", "a")
-
-
 def test_the_values_propose_a_query(tmp_path: Path) -> None:
     for row, hint in (
         ({"Querry": "How high is it", "answer": "x"}, "did you mean map query=Querry?"),

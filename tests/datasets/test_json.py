@@ -33,10 +33,6 @@ def test_the_list_may_lie_in_an_object(write: Write, name: str):
     ("content", "message"),
     [
         ("[]", "there are no rows; add at least one row with a query"),
-        (
-            '{"data": [], "rows": []}',
-            "there are lists of rows under data and rows; use --sheet data",
-        ),
         ('{"rows": [], "rows": []}', "duplicate name 'rows' in an object; write a list of"),
         ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
         ('{"query": "a"}\n["b"]', "line 2: expected a mapping of field names to values, got a li"),
@@ -44,23 +40,10 @@ def test_the_list_may_lie_in_an_object(write: Write, name: str):
         ('[{"query": NaN}]', "item 1, column query: there is no query; fill it in, or delete the "),
         ('[{"query": "a", "query": "b"}]', "item 1, column query: duplicate name 'query' in an"),
         ('[{"query": "a", "x": -Infinity}]', "item 1, column x: -inf is not a finite number"),
-        (
-            '[{"query": "a\\u0000"}]',
-            "item 1, column query: the text contains a NUL character (\\u0",
-        ),
-        (
-            '[{"query": "a", "x\\ud800": 1}]',
-            "the column 'x\\ud800': the text contains half of a surr",
-        ),
+        ('[{"query": "a\\u0000"}]', "item 1, column query: the text contains a NUL character"),
+        ('[{"query": "a", "x\\ud800": 1}]', "the column 'x\\ud800': the text contains half"),
         ("[3]", "item 1: expected a mapping of field names to values, got a number"),
-        (
-            '[{"query": "a", "x": 1, "tags": {"x": 2}}]',
-            "item 1, column tags: the tag 'x' is also a",
-        ),
-        (
-            '[{"query": "a", "id": 1}, {"query": "b", "id": "1"}]',
-            "item 2, sample 1: the id '1' is al",
-        ),
+        ('[{"query": "a", "x": 1, "tags": {"x": 2}}]', "item 1, column tags: the tag 'x' is al"),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_place(write: Write, content: str, message: str):

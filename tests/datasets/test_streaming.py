@@ -3,7 +3,6 @@
 import csv
 import json
 import pickle
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -207,14 +206,6 @@ def test_a_sample_is_the_same_for_the_same_seed_in_every_format(
     (tmp_path / "c.csv").write_text("query\n" + "\n".join(f"q{n}" for n in range(1, 101)), "utf-8")
     for sample in load(tmp_path / "c.csv", sample=10).samples:
         assert sample.query == f"q{sample.id}", "numbered as in the whole file"
-
-
-def test_every_row_is_drawn_equally_often() -> None:
-    rows, times = [{"query": str(n)} for n in range(10)], Counter[str]()
-    for seed in range(100):
-        times.update(sample.query for sample in samples_of(rows, sample=3, seed=seed).samples)
-    assert times.total() == 300
-    assert [n for n in range(10) if not 15 < times[str(n)] < 45] == []
 
 
 def test_samples_that_cannot_be_drawn() -> None:

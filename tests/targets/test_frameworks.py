@@ -149,15 +149,11 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (RunnableLambda(lambda given: given["input"], "input"), {"response": "Who?"}),
         (RunnableLambda(lambda q: {"input": q, "answer": q, "context": [Document(q)]}),
          {"response": "Who?", "contexts": TEXT}),
-        (lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
-         {"response": "Who?", "contexts": TEXT}),
         (RunnableLambda(lambda q: [Document("a text", id=101)]), {"contexts": FOUND}),
         (QueryEngine(),
          {"response": "of Who?",
           "contexts": (Context(text="a text", id="n-1", score=0.5), Context(text="another"))}),
         (lambda q: [node("a text", doc_id=101)], {"contexts": FOUND}),
-        (lambda q: [(Document("a text", id=101), 0.5)],
-         {"contexts": (Context(text="a text", id="101", score=0.5),)}),
         (lambda q: ("I.", [Document("a text", id=101)]), {"response": "I.", "contexts": FOUND}),
         (stream, {"response": "I do.", "contexts": FOUND}),
         (later, {"response": "I do.", "contexts": FOUND}),
@@ -166,7 +162,6 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (ChatEngine(), {"response": "Who?", "contexts": FOUND}),
         (Pipeline(),
          {"response": "He.", "contexts": (Context(text="a text", id="101", score=0.5),)}),
-        (lambda q: iter(["I ", "do."]), {"response": "I do."}),
         (lambda q: {"response": QueryEngine().query(q), "contexts": []},
          {"response": "of Who?", "contexts": ()}),
         (lambda q: {"ranking": [Document("", "a"), Document("", "b")]},
@@ -223,22 +218,6 @@ def test_a_history_that_is_left_out_is_noted() -> None:
     evaluate(rows, metrics="faithfulness", target=lambda messages: {"response": "", "contexts": []})
 
 
-@each_case(
-    ("document", "id"),
-    [
-        (Document("t", id=5), "5"),
-        (Document("t", "own", point_id="p"), "p"),
-        (Document("t", id="chunk", doc_id="whole"), None),
-        (Document("t", str(uuid4())), None),
-        (Document("t", source="file.pdf"), "file.pdf"),
-        (node("t"), None),
-    ],
-)
-async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
-    found = await fields_of(lambda q: {"context": [document]})
-    assert found["contexts"] == (Context(text="t", id=id),)
-
-
 def test_documents_without_ids_leave_rankings_undefined() -> None:
     rows, chain = [{"query": "Who?", "relevance": ["a"]}], lambda q: {"context": [Document(q)]}
     run = evaluate(rows, metrics="hit", target=RunnableLambda(chain))
@@ -263,9 +242,7 @@ def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
     [
         {"contexts": [(Document("a text", point_id=101), 0.5)], "answer": "He."},
         {"contexts": [node("a text", parent="101", score=0.5)], "answer": "He."},
-        {"contexts": [HaystackDocument("a text", point_id=101)], "answer": "He."},
         {"answer": SimpleNamespace(response="He.", source_nodes=[node("a text", parent="101")])},
-        {"answer": SimpleNamespace(data="He.", documents=[Document("a text", point_id=101)])},
     ],
 )
 def test_their_objects_are_read_from_rows(saved: dict[str, object]) -> None:

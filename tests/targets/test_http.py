@@ -17,8 +17,8 @@ from ragstone.targets.spec import ApiDescription
 from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Sample
 
-RANKING = "results[].{id: point_id, text: text, score: score}"
-CONTEXTS = "retrieved_chunks[].{id: point_id, text: text, score: score}"
+ITEMS = "[].{id: point_id, text: text, score: score}"
+RANKING, CONTEXTS = f"results{ITEMS}", f"retrieved_chunks{ITEMS}"
 
 
 def read(reply: object, **paths: str) -> dict[str, object]:
@@ -39,11 +39,7 @@ FOUND = (Context(text="five", id="5", score=0.5), Context(text="six"))
 @each_case(
     ("reply", "paths", "fields"),
     [
-        (
-            {"response": "Yes.", "retrieved_chunks": CHUNKS},
-            {"response": "response", "contexts": CONTEXTS},
-            {"response": "Yes.", "contexts": FOUND},
-        ),
+        ({"found": CHUNKS}, {"contexts": f"found{ITEMS}"}, {"contexts": FOUND}),
         ({"r": [], "a": ""}, {"response": "a", "ranking": "r"}, {"response": "", "ranking": ()}),
         ({"ids": [5, 7.0]}, {"ranking": "ids"}, {"ranking": (Context(id="5"), Context(id="7"))}),
         ([{"t": "a"}], {"ranking": "[].{text: t}"}, {"ranking": (Context(text="a"),)}),
@@ -318,14 +314,12 @@ async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
 
 
 async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave) -> None:
-    for status in (401, 403):
-        faulty.script(HEALTH, behave.reply(status=status))
-        with pytest.raises(UsageError, match="The key or its permissions were rejected"):
-            await answer(standard(faulty.url))
+    faulty.script(HEALTH, behave.reply(status=401))
+    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
+        await answer(standard(faulty.url))
     assert {call.path for call in faulty.calls} == {HEALTH}
-    for status in (404, 405):  # an API without a health check
-        faulty.script(HEALTH, behave.reply(status=status))
-        assert (await answer(standard(faulty.url))).failures == {}
+    faulty.script(HEALTH, behave.reply(status=404))  # an API without a health check
+    assert (await answer(standard(faulty.url))).failures == {}
 
 
 async def test_nothing_is_there(faulty) -> None:
@@ -396,18 +390,6 @@ async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
     given = await answer(described(faulty.url, "    stream: sse\n    reply: {response: t}"))
     assert given.fields == {}
     assert given.failures["response"].cause is Cause.TRUNCATED
-
-
-async def test_no_message_quotes_the_environment(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAG_KEY", "sk-12345")
-    head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
-    for status in (200, 500):
-        faulty.script("/ask", behave.reply(b"<h1>your key sk-12345</h1>", status=status))
-        given = await answer(described(faulty.url, "    reply: {response: a}", head))
-        assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
-        assert "sk-12345" not in given.failures["response"].message + repr(given)
 
 
 @each_case(

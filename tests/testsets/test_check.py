@@ -177,18 +177,12 @@ def test_repeated_queries_are_found_but_not_variants() -> None:
 
 def test_the_type_of_a_row() -> None:
     unknown = ("I don't know.", "I do not know that.")
-    multi = "multi_hop_specific_query_synthesizer", "MultiHopAbstractQuerySynthesizer"
+    several = [Sample(id="1", query="q", reference=each) for each in ((*unknown, "5"), unknown)]
     types: dict[str, list[Sample]] = {
-        "single": [row("q?", "r", "a"), row("q?", "r", "?"), row("q?", "r", type="single-hop")],
-        "multi": [row("q?", "r", "a", synthesizer_name=name) for name in multi],
-        "unanswerable": [row("q?", None), row("q?", unknown[0], "?"), row("q?", "r", type="hard")],
+        "single": [row("q?", "r", "a"), row("q?", "r", "a", type="multi-turn"), several[0]],
+        "multi": [row("q?", "r", "a", synthesizer_name="MultiHopAbstractQuerySynthesizer")],
+        "unanswerable": [row("q?", None), row("q?", "r", question_type="Out of scope"), several[1]],
     }
-    types["single"] += [row("q?", "r", "a", type="multiple_choice", query_type="multilingual")]
-    types["single"] += [row("q?", "r", "a", type="multi-turn")]
-    types["single"] += [Sample(id="1", query="q", reference=(*unknown, "5"))]
-    types["multi"] += [row("q?", "r", "a", type="compare")]
-    types["unanswerable"] += [row("q?", "r", question_type="Out of scope")]
-    types["unanswerable"] += [Sample(id="1", query="q", reference=unknown)]
     for wanted, samples in types.items():
         assert {type_of(sample) for sample in samples} == {wanted}
 

@@ -94,12 +94,7 @@ def test_an_interval_decides_as_a_whole(
         (200, 0.91, False, "hit@5 0.8400 corrected (0.7600 to 0.9000) is not >= 0.91"),
         # below the mean, (0.84 - 0.76)² / (0.84 - 0.79)² = 2.56 times the labels are needed
         (200, 0.79, None, "so >= 0.79 is undecided: label about 32 more rows"),
-        (
-            200,
-            0.82,
-            None,
-            "so >= 0.82 is undecided: label the other 180 rows, which may be too few",
-        ),
+        (200, 0.82, None, ": label the other 180 rows, which may be too few"),
         (200, 0.84, None, "the mean is on the threshold, so more labels cannot decide it"),
         (20, 0.8, None, "all rows are labelled, so it takes more questions"),
     ],

@@ -81,7 +81,6 @@ SHAPES = [
     ),
     (PLAIN | {"usage": USED}, Completion("fine", usage=TOLD, thinks=True)),
     *((completion(content="fine", **{key: "hm"}), THOUGHT) for key in THOUGHTS),
-    *((completion(content="fine", **{key: None}), FINE) for key in THOUGHTS),
     *(
         (completion(content=content, **{key: "fine"}), THOUGHT)
         for key in THOUGHTS
@@ -91,7 +90,6 @@ SHAPES = [
     (completion(content="", tool_calls=CALLED, reasoning="hm"), THOUGHT),
     (completion(content="fine", tool_calls=[{"function": {"arguments": "?"}}]), FINE),
     *((completion(content="fine", tool_calls=calls), FINE) for calls in (None, [], [{}])),
-    (completion(reasoning_content="", reasoning="fine"), THOUGHT),
 ]
 
 

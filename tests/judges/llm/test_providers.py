@@ -127,8 +127,5 @@ def test_the_headers_carry_the_key_and_to_openai_the_account(monkeypatch: pytest
     assert redact("token-of-entra-1") == HIDDEN
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "")
-    account = {"OpenAI-Organization": "org-1"}
-    assert OPENAI.headers(None) == account
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-    assert OPENAI.headers("k") == bearer | account | {"OpenAI-Project": "proj-1"}
+    assert OPENAI.headers("k") == bearer | {"OpenAI-Organization": "org-1"}
     assert PROVIDERS["groq"].headers("k") == VLLM.headers("k") == bearer

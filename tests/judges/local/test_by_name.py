@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 from tests.cases import each_case
 
-import ragstone
 from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation
@@ -69,16 +68,6 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(monkeypat
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UsageError, match="HF_HUB_OFFLINE does not allow downloading"):
         Evaluation.estimate(ROWS, **said)
-
-
-@each_case("judge", ["local:nli", "offline", "offline,local:nli"])
-@each_case("limit", [{"max_calls": 0}, {"max_cost": 0}])
-def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
-    make_model("nli")
-    with pytest.warns(UserWarning, match="has no effect: no metric uses an LLM"):
-        run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
-    assert (len(run.rows), run.stopped, run.partial) == (1, None, False)
-    assert run.usage().calls == 0
 
 
 def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:

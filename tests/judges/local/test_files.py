@@ -60,7 +60,7 @@ def test_a_file_that_is_missing_or_another_is_told(make_model, file, content, sa
         ("hf:nli", "is named hf:owner/name"),
         (
             "hf:owner/nli",
-            r"the hub's cache .* is missing some or all files, and HF_HUB_OFFLINE does not allow",
+            r"the hub's cache .* is missing .* files, and HF_HUB_OFFLINE does not",
         ),
     ],
 )
@@ -97,7 +97,6 @@ NAMES = r"labels=unsupported/supported.*Known labels are"
     [
         ("pair", {"labels": ["LABEL_0", "LABEL_1"]}, {}, f"are LABEL_0, LABEL_1.*{NAMES}"),
         ("pair", {"labels": []}, {}, f"it names no labels.*{NAMES}"),
-        ("pair", {"labels": ["neutral", "contradiction"]}, {}, f"are neutral, contra.*{NAMES}"),
         ("one", {"labels": ["LABEL_0"]}, {}, "LABEL_0.*labels=supported for a model with one"),
         ("nli", {}, {"labels": "supported/unsupported"}, "3 outputs, but 2 labels"),
         ("nli", {}, {"head": "tokens"}, r"the shape \[1, 3\]"),
@@ -107,9 +106,9 @@ NAMES = r"labels=unsupported/supported.*Known labels are"
         ("nli", {"max_position_embeddings": 128}, {"length": 256}, "at most 128 tokens, not len"),
         (
             "one",
-            {"output": "probability", "chances": True},
+            {"output": "p", "chances": True},
             {},
-            r"no output named logits; it has probability\. Set output=",
+            r"no output named logits; it has p\. Set",
         ),
     ],
 )

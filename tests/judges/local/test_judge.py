@@ -57,17 +57,6 @@ async def test_three_labels_tell_a_contradiction(make_model) -> None:
     assert verdict.label is Label.SUPPORTED
 
 
-async def test_the_labels_decide_what_outputs_mean(make_model) -> None:
-    claims = ["The phone weighs 172 grams"]
-    for kind, labels, label in (
-        ("pair", "unsupported/supported", Label.SUPPORTED),
-        ("pair", "supported/unsupported", Label.NOT_ENOUGH_INFO),
-        ("one", "hallucinated", Label.NOT_ENOUGH_INFO),
-    ):
-        [verdict] = await asked(make_model(kind, labels=[]), claims, CONTEXTS[:1], labels=labels)
-        assert verdict.label is label
-
-
 async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
     claims = ["The phone has radio and weighs 172 grams", "The phone weighs 180 grams"]
     two, one = await asked(make_model("tokens"), claims)

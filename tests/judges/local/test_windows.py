@@ -152,11 +152,3 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     assert all(any(sentence in text for text in texts) for sentence in sentences)
     due = {(0, place) for place, letter in enumerate(context) if letter.strip()}
     assert due <= places(window for window, _ in asked)
-
-
-@each_case("length", [16, 17, 24, 31, 34, 40])
-def test_any_length_has_room_for_contexts_beside_a_short_claim(make_model, length: int) -> None:
-    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(length=length))
-    [asked] = judge._prepared(["It"], ["The phone weighs 172 grams. It charges."])
-    assert max(len(pair.ids) for _, pair in asked) <= length
-    assert sum(len(window.spans) for window, _ in asked) >= 2
