@@ -72,13 +72,6 @@ def test_what_excel_made_of_an_id_is_reported(workbook: Workbook):
     ]
 
 
-def test_the_place_of_a_problem_is_what_excel_shows(workbook: Workbook):
-    path = workbook(Data=[[], ["id", "Query", "Point_ids"], [], ["a", "q", "[1"], ["b", None, 1]])
-    first, second = problems(path)
-    assert first.startswith("sheet Data, row 4, column Point_ids, sample a: '[1' starts like a")
-    assert second.startswith("sheet Data, row 5, column Query, sample b: there is no query")
-
-
 def test_errors_in_cells_are_problems_wherever_they_stand(workbook: Workbook):
     rows = [["query", "point_ids", "note"], ["q", "=A9 -> #REF!", "=NA() -> #N/A"]]
     rows += [["r", 1, None], [None, None, None, None], [None, None, "=1/0 -> #DIV/0!"]]

@@ -88,14 +88,6 @@ def test_lines_are_rows_and_every_bad_one_is_reported(write: Write):
     assert message == "the file is empty; add at least one row with a query"
 
 
-def test_each_row_may_use_a_name_of_its_own(write: Write):
-    rows = [{"query": "a"}, {"question": "b", "query": None}, {"user_input": "c", "level": 1}]
-    rows[0]["messages"], rows[1]["messages"] = [], None  # these are no conversations
-    samples = load(write("a.json", json.dumps(rows))).samples
-    assert [sample.query for sample in samples] == ["a", "b", "c"]
-    assert [dict(sample.tags) for sample in samples] == [{}, {}, {"level": 1}]
-
-
 def test_doubts_are_reported_once_with_the_first_row(write: Write):
     lines = [
         {"query": "a"},

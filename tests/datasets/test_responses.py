@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pytest
 from tests.cases import each_case
 from tests.datasets.reading import lines
 
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.responses import error_message
-from ragstone.errors import InputError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
 
@@ -49,12 +47,6 @@ def why(loaded: Dataset, row: int = 1) -> dict[str, tuple[str, str]]:
         field: (failure.cause.value, failure.message.partition("records a failed call: ")[2])
         for field, failure in loaded.failures.get(row, {}).items()
     }
-
-
-def test_saved_responses_to_one_question_are_reported(tmp_path: Path) -> None:
-    made = saved()
-    made["responses"] *= 2  # type: ignore[operator]
-    assert "repeated query_index: 0 (2 rows)" in document(tmp_path, made).source.notes
 
 
 def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
@@ -214,19 +206,3 @@ def test_what_pandas_and_numpy_make():
     assert (sample.response, other.response) == (None, None)
     assert sample.relevance == {"1": 1.0, "2": 1.0}
     assert (other.ranked_ids, repr(other.tags["n"])) == (("3",), "3")
-
-
-@each_case(
-    ("rows", "expected"),
-    [
-        ([5], "row 1: expected a mapping of field names to values, got a number"),
-        ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
-        ([{"query": "a", "when": object()}], "row 1, column when: values of type object are not"),
-        ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is already used in row 1"),
-    ],
-)
-def test_what_is_wrong_is_reported_with_its_place(rows: list[object], expected: str):
-    with pytest.raises(InputError) as caught:
-        samples_of(rows, name="mine")
-    assert caught.value.file == "mine"
-    assert str(caught.value.problems[0]).startswith(expected)

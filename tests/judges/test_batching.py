@@ -121,14 +121,6 @@ async def test_contexts_that_do_not_fit_are_read_in_windows_and_nothing_is_asked
     assert all(piece.startswith(("Fact", "Short")) for window in windows for piece in window)
 
 
-async def test_equal_claims_in_parts_of_their_own_are_asked_about_once() -> None:
-    judge = scripted()
-    question = VerifyClaims(claims=("a", "b", "a"), contexts=("c",), batch_size=1)
-    reply = await split(judge).answer(question)
-    assert [verdict.reason for verdict in reply.value] == ["a", "b", "a"]
-    assert (len(judge.asked), reply.usage) == (2, Usage(calls=2))
-
-
 @each_case(
     ("labels", "label"),
     [

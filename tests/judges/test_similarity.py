@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.embeddings import SimilarityJudge, compare_texts
-from ragstone.types.questions import DetectAbstention, TextSimilarity
+from ragstone.judges.embeddings import compare_texts
 
 
 def test_the_worked_example() -> None:
@@ -79,15 +77,6 @@ def test_it_is_the_same_in_every_process() -> None:
         for seed in "12"
     }
     assert len(printed) == 1
-
-
-async def test_its_judge_compares_texts_and_nothing_else() -> None:
-    judge = SimilarityJudge()
-    question = TextSimilarity(text="abc", others=("abc", "xyz"))
-    assert (await judge.answer(question)).value == (1.0, 0.0)
-    assert not judge.takes("detect_abstention")
-    with pytest.raises(QuestionNotSupportedError, match="only answer text_similarity"):
-        await judge.answer(DetectAbstention(query="q", response="r"))
 
 
 def test_many_texts_are_compared_in_little_memory() -> None:

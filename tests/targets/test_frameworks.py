@@ -221,10 +221,7 @@ def test_a_history_that_is_left_out_is_noted() -> None:
 def test_documents_without_ids_leave_rankings_undefined() -> None:
     rows, chain = [{"query": "Who?", "relevance": ["a"]}], lambda q: {"context": [Document(q)]}
     run = evaluate(rows, metrics="hit", target=RunnableLambda(chain))
-    assert run.rows[0].scores["hit@5"].reason == (
-        "some retrieved documents have no id (metadata may have id, doc_id, document_id, point_id, "
-        "doc_uri or source)"
-    )
+    assert str(run.rows[0].scores["hit@5"].reason).startswith("some retrieved documents have no id")
 
 
 def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:

@@ -37,7 +37,6 @@ LESS = Dialect(schema="counted")
         ("openai", "o3-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
         ("azure", "gpt-5", Dialect("json_schema", NEWER.limit, temperature=False)),
         ("azure", "judge", Dialect("json_schema")),
-        ("openrouter", "gpt-5", Dialect(temperature=False)),
         ("ollama", "olmo", FIRST),
     ],
 )

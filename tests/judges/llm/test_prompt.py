@@ -79,18 +79,6 @@ def test_a_text_without_its_parts_is_no_prompt(text: str) -> None:
     assert problem.startswith("the parts `# system` and `# user` are missing; write `# system` ")
 
 
-def test_an_option_may_stand_in_either_part_and_is_a_line_only_where_it_is_chosen() -> None:
-    text = "# system\n{limit}So.\n# user\n{limit}{context}\n# limit\n"
-    prompt = Prompt.parse("extract_truths", f"{text}{{number}} at most.", "own.md")
-    told = prompt.filled({"context": "c"}, {"limit": "2"})
-    assert told == ("2 at most.\nSo.", "2 at most.\nc")
-    assert prompt.filled({"context": "c"}) == ("So.", "c")
-    told = prompt.filled({"context": "{number} {limit}"}, {"limit": "2"})
-    assert told[1] == "2 at most.\n{number} {limit}"
-    bare = Prompt.parse("extract_truths", text, "own.md")
-    assert bare.options == Prompt.of("extract_truths").options, "without words, ours"
-
-
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         Prompt.read("explain", tmp_path)
