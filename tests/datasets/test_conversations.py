@@ -92,17 +92,6 @@ def test_ids_of_saved_responses_without_texts_are_a_ranking(tmp_path: Path, scor
         assert sample.contexts is None
 
 
-LANGFUSE = {"traceId": "t", "input": "q", "output": "a"}
-
-
-@each_case("name", ["contexts", "metadata.contexts", "Metadata.Contexts"])
-def test_a_part_of_the_metadata_may_be_named(tmp_path: Path, name: str) -> None:
-    record = {**LANGFUSE, "metadata": {"contexts": ["c"], "level": "easy"}}
-    sample = lines(tmp_path / "a.jsonl", record, columns={"contexts": name}).samples[0]
-    assert sample.contexts == (Context(text="c"),)
-    assert sample.tags == {"traceId": "t", "level": "easy"}
-
-
 def test_a_part_of_a_cell_may_be_named_however_deep(write: Write) -> None:
     path = write("a.csv", 'query,more\nq,"{""rag"": {""found"": [""c""], ""k"": 5}}"\nr,\n')
     first, second = load(path, columns={"contexts": "more.rag.found"}).samples

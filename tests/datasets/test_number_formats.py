@@ -16,7 +16,6 @@ AT = datetime(2023, 3, 5, 18, 7, 9)  # noqa: DTZ001 - as Excel has it
         (-20, '"$"#,##0_);[Red]("$"#,##0)', "($20)"),
         (7, "[$€-407] #,##0", "€ 7"),
         (2.675, "0.00", "2.68"),
-        (12.5, ACCOUNTING, "12.50 €"),
         (0, ACCOUNTING, "-   €"),
         (1, '"yes";;"no"', "yes"),
         (2.5, 'General" km"', "2.5 km"),
@@ -39,7 +38,6 @@ def test_numbers(number: float, code: str | None, expected: str | None):
         (AT, "[$-F800]dddd, mmmm dd, yyyy", None),
         (date(2023, 3, 5), 'yyyy"年"m"月"d"日"', "2023年3月5日"),
         (timedelta(hours=36, minutes=5), "[h]:mm", "36:05"),
-        (time(0, 3, 4), "mm:ss", "03:04"),
         (time(6), "yyyy-mm-dd", None),
     ],
 )

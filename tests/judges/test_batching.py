@@ -246,7 +246,6 @@ def rating(**texts: object) -> RateResponse:
     "texts",
     [
         *({name: "x" * 2_400} for name in ("query", "response", "reference")),
-        {"contexts": ("x" * 1_200,) * 2},
         {"query": "x" * 1_200, "contexts": ("x" * 1_200,)},
     ],
 )

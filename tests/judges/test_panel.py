@@ -143,9 +143,6 @@ async def test_claims_are_extracted_by_the_first_that_answers() -> None:
     assert (first.asked, second.asked) == ([EXTRACT], [])
     assert reply.notes == ("judge 1 (late) did not answer: timeout: too late",)
     assert reply.usage == Usage(calls=4, retries=2)
-    refused = failing(Failure(Cause.REFUSAL, "no"))
-    with pytest.raises(JudgeFailureError, match=r"2 of the panel's 2 judges.*too late"):
-        await PanelJudge([failing(), refused]).answer(EXTRACT)
 
 
 async def test_all_are_asked_at_once_and_what_stops_the_run_ends_the_other_calls() -> None:
@@ -218,7 +215,6 @@ def test_of_yes_and_no_the_most_count_and_a_tie_is_no_and_told(votes: str, most:
 @each_case(
     ("levels", "median", "note"),
     [
-        *(([3], 3, None), ([3, 3, 5], 3, None)),
         ([1, 3], 1, "the judges differ by 1 level: 1, 3; treated as 1"),
         ([3, 5, 5, 9], 5, "the judges differ by 2 levels: 3, 5, 5, 9"),
         ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),

@@ -42,7 +42,6 @@ FOUND = (Context(text="five", id="5", score=0.5), Context(text="six"))
         ({"found": CHUNKS}, {"contexts": f"found{ITEMS}"}, {"contexts": FOUND}),
         ({"r": [], "a": ""}, {"response": "a", "ranking": "r"}, {"response": "", "ranking": ()}),
         ({"ids": [5, 7.0]}, {"ranking": "ids"}, {"ranking": (Context(id="5"), Context(id="7"))}),
-        ([{"t": "a"}], {"ranking": "[].{text: t}"}, {"ranking": (Context(text="a"),)}),
         ({"c": ["a", ""]}, {"contexts": "c"}, {"contexts": (Context(text="a"), Context())}),
         (
             [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}],

@@ -17,7 +17,6 @@ CALL = "calls: {ask: {url: '{base}/ask', reply: {response: a}}}\n"
 @each_case(
     ("name", "shown"),
     [
-        ("http://localhost:8000", "http://localhost:8000"),
         ("HTTPS://h/rag/", "HTTPS://h/rag/"),
         ("https://user:pw@h/rag?key=abc", "https://h/rag"),
     ],

@@ -68,8 +68,8 @@ def claims(*texts: str) -> str:
     return json.dumps({"claims": texts})
 
 
-def verdicts(*labels: str, first: int = 1) -> str:
-    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, first)]
+def verdicts(*labels: str) -> str:
+    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, 1)]
     return json.dumps({"verdicts": said})
 
 
@@ -80,10 +80,6 @@ UNUSABLE = {
     "refusal field": (Cause.REFUSAL, Completion("", refusal="content filter", usage=TOKENS)),
     "truncated": (Cause.TRUNCATED, Completion(GOOD[:40], truncated=True, usage=TOKENS)),
     "too few": (Cause.COUNT_MISMATCH, Completion(verdicts("SUPPORTED"), usage=TOKENS)),
-    "wrong numbers": (
-        Cause.COUNT_MISMATCH,
-        Completion(verdicts("SUPPORTED", "SUPPORTED", first=7), usage=TOKENS),
-    ),
     "no label": (Cause.MALFORMED, Completion(verdicts("SUPPORTED", "perhaps"), usage=TOKENS)),
     "too long": (Cause.MALFORMED, Completion(GOOD.ljust(LONGEST_REPLY + 1), usage=TOKENS)),
 }

@@ -38,14 +38,6 @@ async def test_a_request_as_the_protocol_has_it(key, faulty, behave, model) -> N
     }
 
 
-async def test_a_reasoning_model_is_asked_in_its_own_words(model_at, faulty, behave) -> None:
-    faulty.script(CHAT, behave.reply(PLAIN))
-    async with model_at(f"{faulty.url}/v1/", name="o3-mini") as model:
-        await model.complete(PROMPT)
-    asked = faulty.called(CHAT)[-1].json
-    assert asked.keys() == {"model", "messages", "response_format", "max_completion_tokens"}
-
-
 async def test_azure_has_its_own_place_and_header(model_at, faulty, behave, monkeypatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key-0123456789")
     path = "/openai/deployments/judge"

@@ -57,14 +57,6 @@ async def test_three_labels_tell_a_contradiction(make_model) -> None:
     assert verdict.label is Label.SUPPORTED
 
 
-async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
-    claims = ["The phone has radio and weighs 172 grams", "The phone weighs 180 grams"]
-    two, one = await asked(make_model("tokens"), claims)
-    assert (two.label, one.label) == (Label.NOT_ENOUGH_INFO, Label.NOT_ENOUGH_INFO)
-    assert str(two.reason).startswith("unsupported: “has radio”; P(supported)")
-    assert "“180”" in str(one.reason)
-
-
 @each_case("kind", ["nli", "tokens"])
 async def test_evidence_at_the_end_of_a_long_context_is_found(make_model, kind: str) -> None:
     context = f"{LONG} The phone weighs 172 grams."
