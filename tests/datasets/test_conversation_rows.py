@@ -145,6 +145,12 @@ def test_a_row_may_have_its_history() -> None:
     assert read({"query": "q", "history": []})[0].query_with_history == "q"
 
 
+def test_chats_of_other_tools_have_a_history(tmp_path: Path) -> None:
+    run = {"run_type": "chain", "inputs": {"messages": CHAT[:3]}, "outputs": {"answer": "x"}}
+    [sample] = lines(tmp_path / "a.jsonl", run).samples
+    assert (sample.query, sample.history) == ("And the battery?", HISTORY)
+
+
 @each_case("suffix", WRITERS)
 def test_turns_are_written_and_read_back(tmp_path: Path, suffix: str) -> None:
     samples = read({"id": "a", "messages": CHAT})

@@ -92,6 +92,13 @@ def test_ids_of_saved_responses_without_texts_are_a_ranking(tmp_path: Path, scor
         assert sample.contexts is None
 
 
+def test_a_part_of_the_metadata_may_be_named(tmp_path: Path) -> None:
+    record = {"traceId": "t", "input": "q", "output": "a", "metadata": {"contexts": ["c"], "n": 1}}
+    for name in ("contexts", "Metadata.Contexts"):
+        sample = lines(tmp_path / "a.jsonl", record, columns={"contexts": name}).samples[0]
+        assert (sample.contexts, sample.tags) == ((Context(text="c"),), {"traceId": "t", "n": 1})
+
+
 def test_a_part_of_a_cell_may_be_named_however_deep(write: Write) -> None:
     path = write("a.csv", 'query,more\nq,"{""rag"": {""found"": [""c""], ""k"": 5}}"\nr,\n')
     first, second = load(path, columns={"contexts": "more.rag.found"}).samples

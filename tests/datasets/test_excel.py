@@ -106,6 +106,7 @@ def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook
     change = ('<sheet name="One" ', '<sheet name="One" state="hidden" ')
     hidden = write("hidden.xlsx", repacked(path, workbook=change))
     assert load(hidden).samples[0].query == "b"
+    assert problems(workbook(One=[]))[0].startswith("sheet 'One': the file is empty; add a header")
 
 
 def test_too_large_sheets_are_reported_before_calamine_makes_all_cells(

@@ -188,6 +188,14 @@ def test_spans_of_openllmetry(tmp_path: Path) -> None:
         assert (sample.query, sample.response) == ("q", "a")
 
 
+def test_documents_of_an_agents_tools_are_contexts(tmp_path: Path) -> None:
+    document = {"page_content": "c", "id": None, "metadata": {"point_id": 7}}
+    for artifact, found in (([document], (Context(id="7", text="c"),)), ("c", None)):
+        output = json.dumps({"type": "tool", "kwargs": {"content": "c", "artifact": artifact}})
+        step = span("t", "2", "1", openinference__span__kind="TOOL", output__value=output)
+        assert loaded(tmp_path / "a.jsonl", ROOT, step).samples[0].contexts == found
+
+
 def test_spans_of_otlp_in_snake_case(tmp_path: Path) -> None:
     def made(number: str, parent: str | None, **attributes: str) -> dict[str, object]:
         values = [

@@ -30,6 +30,7 @@ from ragstone.types.sample import Context
         (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
         (Decimal("0.1"), 0.1),
         (("a", 1), ["a", 1]),
+        ([Context(text="a")], [{"text": "a", "id": None, "score": None}]),
         ("grüße 🙂", "grüße 🙂"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import Cause, JudgeError, UsageError
+from ragstone.errors import CallError, Cause, JudgeError, UsageError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.cache import CachedJudge, CachedReply, ReplyCache
 from ragstone.types.claim import Claim
@@ -69,12 +69,12 @@ async def test_rows_that_ask_the_same_at_once_make_one_call(path: Path) -> None:
     assert replies.count(FREE) == 18
 
 
-@pytest.mark.parametrize("error", [Failure, UsageError])
+@pytest.mark.parametrize("error", [Failure, CallError, UsageError])
 async def test_and_share_its_failure_which_cost_once(error: type, path: Path) -> None:
     def fail(_: object) -> object:
         if error is Failure:
             return Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3))
-        raise UsageError("too late")
+        raise UsageError("too late") if error is UsageError else error(Cause.TIMEOUT, "too late")
 
     judge = scripted(fail, seconds=0.01)
     async with CachedJudge(judge, path) as cached:

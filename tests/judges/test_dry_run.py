@@ -53,6 +53,12 @@ def test_every_kind_that_has_a_prompt_is_tried_here() -> None:
     assert {question.kind for question in QUESTIONS.values()} == LLM.kinds == TASKS.keys()
 
 
+async def test_a_judge_may_take_chatter_for_one_claim() -> None:
+    for guess, found in ((LEAST, []), (MOST, ["Sure!"])):
+        reply = await DryRunJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
+        assert [claim.text for claim in reply.value] == found
+
+
 async def test_nobody_is_opened_or_asked() -> None:
     judge = DryRunJudge(LLM, LEAST)
     assert (judge.name, judge.kinds) == ("closed:model", LLM.kinds)

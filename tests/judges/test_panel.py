@@ -143,6 +143,8 @@ async def test_claims_are_extracted_by_the_first_that_answers() -> None:
     assert (first.asked, second.asked) == ([EXTRACT], [])
     assert reply.notes == ("judge 1 (late) did not answer: timeout: too late",)
     assert reply.usage == Usage(calls=4, retries=2)
+    with pytest.raises(JudgeFailureError, match=r"2 of the panel's 2 judges.*too late"):
+        await PanelJudge([failing(), failing()]).answer(EXTRACT)
 
 
 async def test_all_are_asked_at_once_and_what_stops_the_run_ends_the_other_calls() -> None:

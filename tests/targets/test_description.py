@@ -71,6 +71,7 @@ def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (with_call(body="'${KEY:-x}'"), "${KEY:-x} is not a valid variable; write ${NAME}"),
         (with_call(body="&b {x: *b}"), "an alias refers to a value that contains it"),
+        (with_call(method="DELETE"), "calls.ask.method: expected GET or POST or PUT, got"),
         (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
         (with_call(headers="'Bearer sk-1'", url="'u:sk-2@h'"), "calls.ask.headers: must be a map"),
         (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),

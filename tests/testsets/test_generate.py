@@ -237,6 +237,13 @@ async def test_personas_a_brief_and_languages(author: QuestionServer) -> None:
     assert german.reasons == {"wrong language": 3}
 
 
+async def test_a_service_that_is_down_stops_it(author: QuestionServer) -> None:
+    author.fault = lambda _asked: 503
+    result = await generated(author, QuestionRequest(100))
+    assert (result.questions, len(author.asked) < 60) == ((), True)
+    assert "failed 5 times in the same way and answered nothing" in str(result)
+
+
 def test_long_evidence_fits_into_a_cell(tmp_path: Path) -> None:
     row = {"id": "a", "text": 'A "very" long cell.\n' * 5000}
     (tmp_path / "c.jsonl").write_text(json.dumps(row), encoding="utf-8")
