@@ -30,15 +30,6 @@ def test_the_demo_is_read_as_it_was_written():
         assert sample.tags["difficulty"] == entry.difficulty
 
 
-def test_columns_and_limit(write: Write):
-    path = write("a.csv", "Frage,query,Seiten\na,1,7\nb,2,\n,3,\n")
-    columns = {"query": "frage", "Point IDs": "seiten", "id": "frage"}
-    loaded = load(path, columns=columns, limit=2)
-    assert [(sample.id, sample.query) for sample in loaded.samples] == [("a", "a"), ("b", "b")]
-    assert [sample.tags for sample in loaded.samples] == [{"query": "1"}, {"query": "2"}]
-    assert (loaded.source.rows, loaded.samples[0].relevance) == (2, {"7": 1.0})
-
-
 @each_case(
     ("name", "text"),
     [

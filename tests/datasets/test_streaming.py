@@ -152,22 +152,6 @@ def test_problems_of_distant_rows_are_reported_together(tmp_path: Path, small_bl
         assert "the id '1' is already used in" in str(caught.value)
 
 
-def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-
-    def written(rows: int) -> tuple[bytes, int]:
-        """Return a file of the first rows, and where its data end and its metadata begin."""
-        polars.DataFrame(ROWS[:rows]).write_parquet(path, row_group_size=20)
-        content = path.read_bytes()
-        return content, len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-
-    (_, start), (_, end), (content, _) = (written(rows) for rows in (20, 40, 60))
-    path.write_bytes(content[:start] + bytes(end - start) + content[end:])
-    with pytest.raises(InputError, match="cannot read the columns"):
-        load(path)
-    assert load(path, limit=20).samples == samples_of(ROWS[:20]).samples
-
-
 def test_spans_beyond_the_limit_are_part_of_their_trace(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

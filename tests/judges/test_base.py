@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import ReplayJudge, RouterJudge, ScriptedJudge
-from ragstone.judges.spec import is_free, split_names
+from ragstone.judges.spec import split_names
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Outcome, Reply, Usage
@@ -101,8 +101,3 @@ async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default
 )
 def test_a_comma_ends_a_name_unless_an_option_follows(said: str, names: list[str]) -> None:
     assert split_names(said) == names
-
-
-@each_case("name", ["offline", "local:m", "offline,local:m", "offline,openai:a", "openai:a"])
-def test_what_no_llm_has_a_part_in_is_free(name: str) -> None:
-    assert is_free(name) is ("openai" not in name)

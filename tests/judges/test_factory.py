@@ -25,7 +25,6 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("offline,openai:a", "offline,3*openai:a"),
         ("openai:a, openai:b", "3*openai:a,3*openai:b"),
-        ("offline,threshold=0.6", "offline,threshold=0.6"),
     ],
 )
 def test_several_names_or_votes_are_a_panel(judge: str, name: str) -> None:

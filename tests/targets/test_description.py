@@ -42,7 +42,6 @@ def with_call(**lines: str) -> str:
     ("value", "hidden"),
     [
         ("8f14e45fceea167a", True),
-        ("bot:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", True),
         ("my_documents_2024_final", False),
         ("c56a4180-65aa-42ec-a945-5fd21dec0538", False),
     ],

@@ -322,12 +322,9 @@ def test_what_is_no_list_of_types(text: str, said: str) -> None:
         QuestionRequest(0)
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> ChunkIndex:
-    return ChunkIndex(read_documents(write_documents(tmp_path, topics=6, parts=8)))
+def test_every_document_has_its_share(tmp_path: Path) -> None:
+    index = ChunkIndex(read_documents(write_documents(tmp_path, topics=6, parts=8)))
 
-
-def test_every_document_has_its_share(index: ChunkIndex) -> None:
     def wave_of(seed: int) -> list[Candidate]:
         request = QuestionRequest(85, seed=seed)
         return ChunkSampler(index, request).wave(request.counts)

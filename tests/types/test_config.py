@@ -34,7 +34,6 @@ def test_what_is_out_of_range_or_unknown_is_refused(field: str, value: object) -
 @each_case(
     ("said", "k", "cutoffs"),
     [
-        (7, 7, (7,)),
         ("10, 3,1", (10, 3, 1), (10, 3, 1)),
         (range(1, 4), (1, 2, 3), (1, 2, 3)),
     ],

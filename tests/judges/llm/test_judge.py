@@ -242,7 +242,6 @@ async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(text: 
         ([], [BATTERY, CASE], [BATTERY, CASE]),
         ([BATTERY], [BATTERY, CASE], [BATTERY, CASE]),  # more than was asked for
         ([BATTERY], [], [BATTERY]),
-        ([], [], []),
     ],
 )
 async def test_claims_of_sentences_that_were_left_out_are_added(first, second, texts) -> None:
