@@ -17,7 +17,6 @@ def checked(retrieved: str, judged: str, *, rows: int = 2, matched: int = 1) -> 
         ("manual.pdf#3", "manual.pdf"),
         ("manual.pdf_3", "manual.pdf#3"),
         ("5.0", "5"),
-        ("doc5", "5"),
         ("https://example.org/faq/refunds", "refunds"),
         ("文書_3", "文書"),
     ],
