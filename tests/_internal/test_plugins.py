@@ -1,12 +1,11 @@
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.plugins import import_plugin, load_entry_point, package_of
+from ragstone._internal.plugins import import_plugin
 from ragstone.errors import UsageError
 
 
@@ -58,27 +57,26 @@ def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
         import_plugin(name)
 
 
-@each_case("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
+@each_case("name", ["no_such_module_here", "json.no_such_module", "", ".x"])
 def test_a_module_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
         import_plugin(name)
 
 
-@each_case("name", ["my_plugin_here.py", "my_plugin_here"])
 @each_case(
     ("text", "told"),
     [
         ("import no_such_module_here", "ModuleNotFoundError: No module named"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
         ("def f(:", "SyntaxError: "),
         ("import sys; sys.exit('no key')", "SystemExit: no key"),
     ],
 )
-def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name: str) -> None:
+def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str) -> None:
     plugin.write_text(text, encoding="utf-8")
     before = set(sys.modules)
-    with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
-        import_plugin(name)
+    for name in (plugin.name, plugin.stem):
+        with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
+            import_plugin(name)
     assert set(sys.modules) == before
 
 
@@ -87,28 +85,3 @@ def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> Non
     plugin.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"^invalid metric name 'Not A Name'"):
         import_plugin(str(plugin))
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("my_plugin_here:ANSWER", None),
-        ("my_plugin_here:WRONG", "AttributeError: "),
-        ("nowhere_at_all", "ModuleNotFoundError: "),
-    ],
-)
-def test_what_a_package_names_is_loaded_or_told(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch, value: str, said: str | None
-) -> None:
-    monkeypatch.syspath_prepend(plugin.parent)
-    info = plugin.parent / "my_package_here-0.3.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: my-package-here\nVersion: 0.3\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[my.group]\nit = {value}\n", encoding="utf-8")
-    [point] = entry_points(group="my.group")
-    assert package_of(point) == "my-package-here 0.3"
-    if said is None:
-        assert load_entry_point(point) == 42
-    else:
-        with pytest.raises(UsageError, match=f"my-package-here 0.3 registers {value} as .*{said}"):
-            load_entry_point(point)

@@ -82,13 +82,6 @@ async def most(caller: RetryingCaller, calls: int, *said: object) -> int:
     return server.most
 
 
-@each_case("fails", [0, 1, 5])
-async def test_what_may_pass_is_tried_again(fails: int) -> None:
-    server = Server(*[down() for _ in range(fails)], "fine")
-    assert await RetryingCaller(Limits(retries=5)).make(server) == CallResult("fine", fails + 1)
-    assert len(server.times) == fails + 1
-
-
 async def test_after_the_last_try_the_error_says_how_many_there_were() -> None:
     for retries, own, tries in ((0, None, 1), (4, None, 5), (4, 0, 1)):
         call = RetryingCaller(Limits(retries=retries)).make(server := Server(down()), retries=own)
@@ -97,23 +90,12 @@ async def test_after_the_last_try_the_error_says_how_many_there_were() -> None:
         assert str(error) == ("down" if tries == 1 else "down (tried 5 times)")
 
 
-@each_case(
-    ("replies", "tries"),
-    [
-        ([late(), "fine"], 2),
-        ([late(), late(), "fine"], None),
-        ([late(), down(), busy(), late(), "fine"], None),
-        ([down(), late(), down(), "fine"], 4),
-    ],
-)
-async def test_a_call_that_was_late_twice_is_given_up(replies: list[object], tries: int) -> None:
-    call = RetryingCaller(Limits(retries=9)).make(server := Server(*replies))
-    if tries:
-        assert await call == CallResult("fine", tries)
-    else:
-        error = await failure(call)
-        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(replies) - 1)
-        assert len(server.times) == error.tries
+async def test_a_call_that_was_late_twice_is_given_up() -> None:
+    once = Server(down(), late(), down(), "fine")
+    assert await RetryingCaller(Limits(retries=9)).make(once) == CallResult("fine", 4)
+    twice = Server(late(), down(), busy(), late(), "fine")
+    error = await failure(RetryingCaller(Limits(retries=9)).make(twice))
+    assert (error.cause, error.tries, len(twice.times)) == (Cause.TIMEOUT, 4, 4)
 
 
 @each_case(("wait", "tries"), [(50.0, 5), (100.0, 3), (LONGEST_WAIT, 3)])
@@ -122,20 +104,6 @@ async def test_no_call_waits_for_its_retries_for_ever(wait: float, tries: int) -
     error = await failure(RetryingCaller(Limits(retries=99)).make(server))
     assert (error.cause, error.tries) == (Cause.RATE_LIMITED, tries)
     assert sum(server.gaps) <= LONGEST_CALL < sum(server.gaps) + wait + 1
-
-
-async def test_what_does_not_pass_ends_the_tries() -> None:
-    wrong = CallError(Cause.MALFORMED, "no", status=400)
-    for outcomes, told in (([wrong], "no"), ([down(), wrong], "no (tried 2 times)")):
-        error = await failure(RetryingCaller(Limits()).make(server := Server(*outcomes)))
-        assert (str(error), error.cause, error.status) == (told, Cause.MALFORMED, 400)
-        assert error.tries == len(server.times) == len(outcomes)
-
-
-async def test_a_bug_is_no_failed_call() -> None:
-    for first in ([], [down()]):
-        with pytest.raises(ZeroDivisionError):
-            await RetryingCaller(Limits()).make(Server(*first, ZeroDivisionError("bug")))
 
 
 async def test_before_the_first_success_two_late_replies_in_all_are_enough() -> None:
@@ -187,14 +155,6 @@ async def test_retry_after_holds_every_call() -> None:
     assert min(others.times) - first.times[0] >= 0.199
 
 
-async def test_a_retry_after_of_zero_does_not_shorten_the_wait(monkeypatch) -> None:
-    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 2.0)
-    server = Server(busy(0.0), busy(0.0), "fine")
-    await RetryingCaller(Limits()).make(server)
-    assert server.gaps[0] >= 0.999
-    assert server.gaps[1] >= 1.999
-
-
 @each_case(
     ("limits", "replies", "tokens", "gaps"),
     [
@@ -222,14 +182,10 @@ async def test_a_budget_counts_every_try() -> None:
     assert {error.cause for error in failed} == {Cause.BUDGET}
     made = sum(each.tries for each in told if isinstance(each, CallResult))
     assert made + sum(error.tries for error in failed) == 7
-
-
-async def test_a_try_that_the_budget_forbids_is_not_counted() -> None:
-    server = Server(down(), "fine")
-    error = await failure(RetryingCaller(Limits(budget=Budget(max_calls=1))).make(server))
-    assert (error.cause, error.tries) == (Cause.BUDGET, 1)
-    error = await failure(RetryingCaller(Limits(budget=Budget(max_calls=0))).make(server))
-    assert (error.cause, error.tries) == (Cause.BUDGET, 0)
+    for calls in (0, 1):  # a try that the budget forbids is not counted
+        caller = RetryingCaller(Limits(budget=Budget(max_calls=calls)))
+        error = await failure(caller.make(Server(down(), "fine")))
+        assert (error.cause, error.tries) == (Cause.BUDGET, calls)
 
 
 async def test_after_ten_calls_given_up_in_a_row_each_is_tried_once_until_one_succeeds() -> None:
@@ -356,17 +312,6 @@ async def starts_of(pace: RateLimiter, count: int) -> list[float]:
     return started
 
 
-async def test_the_first_start_and_starts_without_a_delay_do_not_wait() -> None:
-    before = now()
-    assert (await starts_of(RateLimiter(60), 1))[0] - before < 1
-    pace = RateLimiter(0)
-    assert (await starts_of(pace, 50))[-1] - before < 1
-    pace.pause(0.05)
-    started = await starts_of(pace, 100)  # a pause lets all go at once when it ends
-    assert started[0] - before >= 0.049
-    assert started[-1] - started[0] < 0.05
-
-
 async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> None:
     pace = RateLimiter(0.02)
     before = now()
@@ -380,14 +325,10 @@ async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> 
 
 
 def test_without_limits_or_known_costs_nothing_is_ever_spent() -> None:
-    budget = Budget()
-    for _ in range(1000):
+    for budget, cost in ((Budget(), 1e6), (Budget(max_cost=0.01), None)):
         budget.reserve()
-        budget.charge(1e6)
-    assert budget.spent is None
-    budget = Budget(max_cost=0.01)
-    budget.charge(None)
-    assert budget.spent is None
+        budget.charge(cost)
+        assert budget.spent is None
 
 
 def test_so_many_calls_begin_and_no_more() -> None:
@@ -400,10 +341,7 @@ def test_so_many_calls_begin_and_no_more() -> None:
             with pytest.raises(CallError, match=rf"{calls} calls? \(max_calls\) is") as caught:
                 budget.reserve()
         assert (caught.value.cause, caught.value.tries) == (Cause.BUDGET, 0)
-    budget = Budget(max_calls=1000, max_cost=0)
-    assert budget.spent == "the budget of $0 (max_cost) is spent"
-    budget.calls = 1000
-    assert budget.spent == "the budget of 1,000 calls (max_calls) is spent"
+    assert Budget(max_calls=1000, max_cost=0).spent == "the budget of $0 (max_cost) is spent"
 
 
 def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
@@ -428,28 +366,18 @@ def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
 async def test_concurrent_calls_wait_for_each_other_and_never_exceed_the_budget() -> None:
     budget = Budget(max_cost=1.0)
     caller = RetryingCaller(Limits(concurrency=8, budget=budget))
-    paid: list[float] = []
-    flying = most = 0
-
-    async def call() -> None:
-        nonlocal flying, most
-        flying += 1
-        most = max(most, flying)
-        await asyncio.sleep(0.001)
-        flying -= 1
+    server = Server("fine", takes=0.001)
 
     async def ask() -> None:
         with PaidCall(budget, 0.3) as paid_call:
-            await caller.make(call)
-            paid.append(0.06)
+            await caller.make(server)
             paid_call.charge(0.06)
 
-    found = await asyncio.gather(*(ask() for _ in range(30)), return_exceptions=True)
-    assert (most, len(paid)) == (3, 12)  # after 12 calls, $0.28 is left
-    assert budget.cost == pytest.approx(sum(paid))
-    assert {str(each)[-60:] for each in found if each} == {
-        "$0.2800 is left, and it may cost $0.3000 with this max_tokens"[-60:]
-    }
+    found = await outcomes([ask() for _ in range(30)])
+    assert (server.most, len(server.times)) == (3, 12)  # after 12 calls, $0.28 is left
+    assert budget.cost == pytest.approx(12 * 0.06)
+    left = "$0.2800 is left, and it may cost $0.3000 with this max_tokens"
+    assert all(str(each).endswith(left) for each in found if each)
 
 
 async def test_what_a_provider_may_charge_counts_at_its_most() -> None:

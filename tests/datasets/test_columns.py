@@ -10,7 +10,6 @@ from tests.datasets.reading import lines
 from ragstone._internal.text import plain_name
 from ragstone.datasets import load
 from ragstone.datasets.columns import ALIASES, WEAK_OF, Layout, resolve_columns
-from ragstone.datasets.detect import SHAPES
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 
@@ -35,21 +34,10 @@ def test_names_match_without_case_blanks_underscores_and_hyphens(name: str):
     assert Layout.of([name], {}).fields == {"reference": name}
 
 
-def test_two_columns_for_one_field_are_ambiguous_unless_one_is_chosen():
-    columns = ["question", "a", "user_input"]
-    layout = Layout.of(columns, {})
-    assert layout.ambiguous == {"query": ("question", "user_input")}
-    assert (dict(layout.fields), layout.tags) == ({}, ("a",))
-    layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns))
-    assert (layout.ambiguous, layout.fields) == ({}, {"query": "user_input"})
-    assert layout.tags == ("question", "a")
-
-
 def test_the_values_propose_a_query(tmp_path: Path) -> None:
     for row, hint in (
         ({"Querry": "How high is it", "answer": "x"}, "did you mean map query=Querry?"),
         ({"Question_id": "q1", "Text": "How high is it?"}, "did you mean map query=Text?"),
-        ({"Question_id": "q1", "status": "done"}, "map query=COLUMN"),
     ):
         with pytest.raises(InputError) as caught:
             lines(tmp_path / "a.jsonl", row)
@@ -59,8 +47,6 @@ def test_the_values_propose_a_query(tmp_path: Path) -> None:
 def test_a_mapping_of_what_is_not_there():
     for mapped, expected in (
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
-        ({"relevance": "Frage", "point_ids": "Antwort"}, "relevance is already mapped to a column"),
-        ({"question": "Fragen"}, "there is no column 'Fragen'; did you mean map query=Frage? "),
         ({"query": "x y"}, "map query='x y': there is no column 'x y' (the columns are 'Frage', "),
     ):
         with pytest.raises(UsageError, match=re.escape(expected)):
@@ -107,19 +93,6 @@ def test_every_file_is_read_as_what_it_is_whatever_it_is_called(name: str, tmp_p
     assert not lacks or sample.reference == REFERENCE
     texts = [context.text for context in sample.contexts or ()]
     assert texts[:1] == ([] if name in WITHOUT_CONTEXTS else [HEIGHT])
-
-
-def test_every_shape_has_a_file() -> None:
-    readings = (FILES.parent / "real" / "readings.txt").read_text(encoding="utf-8")
-    seen = {*READ_AS.values(), *re.findall("note: read as (.*)", readings)}
-    assert seen == {shape.name for shape in SHAPES}
-
-
-@each_case("shape", SHAPES, ids=lambda shape: shape.name)
-def test_no_shape_hides_another(shape) -> None:
-    for place in (0, -1):
-        names = {plain_name(group[place]) for group in shape.needs}
-        assert next(each for each in SHAPES if each.fits(names)) == shape
 
 
 def test_what_files_of_other_tools_have_more(tmp_path: Path) -> None:

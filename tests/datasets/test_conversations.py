@@ -92,24 +92,11 @@ def test_ids_of_saved_responses_without_texts_are_a_ranking(tmp_path: Path, scor
         assert sample.contexts is None
 
 
-def test_ids_of_a_table_join_texts_or_are_the_ranking(write: Write) -> None:
-    head = "query_index,query,retrieved_contexts,retrieved_ids"
-    path = write("a.csv", f'{head}\n0,q,a,5\n1,r,,"5, 6"\n2,s')
-    first, second, third = load(path).samples
-    assert (first.contexts, first.ranking) == ((Context(text="a", id="5"),), None)
-    assert (second.contexts, second.ranked_ids) == (None, ("5", "6"))
-    assert (third.contexts, third.ranking) == (None, None)
-
-
-LANGFUSE = {"traceId": "t", "input": "q", "output": "a"}
-
-
-@each_case("name", ["contexts", "metadata.contexts", "Metadata.Contexts"])
-def test_a_part_of_the_metadata_may_be_named(tmp_path: Path, name: str) -> None:
-    record = {**LANGFUSE, "metadata": {"contexts": ["c"], "level": "easy"}}
-    sample = lines(tmp_path / "a.jsonl", record, columns={"contexts": name}).samples[0]
-    assert sample.contexts == (Context(text="c"),)
-    assert sample.tags == {"traceId": "t", "level": "easy"}
+def test_a_part_of_the_metadata_may_be_named(tmp_path: Path) -> None:
+    record = {"traceId": "t", "input": "q", "output": "a", "metadata": {"contexts": ["c"], "n": 1}}
+    for name in ("contexts", "Metadata.Contexts"):
+        sample = lines(tmp_path / "a.jsonl", record, columns={"contexts": name}).samples[0]
+        assert (sample.contexts, sample.tags) == ((Context(text="c"),), {"traceId": "t", "n": 1})
 
 
 def test_a_part_of_a_cell_may_be_named_however_deep(write: Write) -> None:

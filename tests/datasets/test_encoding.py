@@ -42,11 +42,3 @@ def test_two_and_four_bytes_a_letter_are_reported_with_and_without_a_mark(
     seen = f"{codec[:6].upper()}{' or damaged' * codec.endswith('e')}"
     path = write(name, text.encode(codec))
     assert problems(path) == [f"this is {seen} text; save it as UTF-8 (Excel: 'CSV UTF-8')"]
-
-
-def test_broken_lines_do_not_hide_other_problems(write: Write) -> None:
-    mixed = lines(GERMAN).encode() + lines(GERMAN).encode("latin-1") + b'{"query": }\n'
-    *broken, last = problems(write("a.jsonl", mixed))
-    assert [each.partition(":")[0] for each in broken] == ["line 5", "line 6", "line 7"]
-    assert all(each.endswith("iconv -f ENCODING -t utf-8)") for each in broken)
-    assert last.startswith("line 9: invalid JSON")

@@ -30,21 +30,6 @@ def test_the_demo_is_read_as_it_was_written():
         assert sample.tags["difficulty"] == entry.difficulty
 
 
-def test_columns_and_limit(write: Write):
-    path = write("a.csv", "Frage,query,Seiten\na,1,7\nb,2,\n,3,\n")
-    columns = {"query": "frage", "Point IDs": "seiten", "id": "frage"}
-    loaded = load(path, columns=columns, limit=2)
-    assert [(sample.id, sample.query) for sample in loaded.samples] == [("a", "a"), ("b", "b")]
-    assert [sample.tags for sample in loaded.samples] == [{"query": "1"}, {"query": "2"}]
-    assert (loaded.source.rows, loaded.samples[0].relevance) == (2, {"7": 1.0})
-
-
-@each_case("word", [*"nan NaN None null NULL N/A NA".split(), r"\N", "(null)", "[NULL]"])
-def test_a_cell_with_a_word_for_missing_has_no_ids(write: Write, word: str):
-    (sample,) = load(write("a.csv", f"query,point_ids,results\na,{word},{word}\n")).samples
-    assert (sample.relevance, sample.ranking) == (None, None)
-
-
 @each_case(
     ("name", "text"),
     [
@@ -107,26 +92,9 @@ def test_a_row_without_ids_stays(write: Write):
 
 
 @each_case(
-    ("name", "text", "place"),
-    [
-        ("a.csv", "id,query\n1,a\n2,\n", "line 3, column query, sample 2: "),
-        ("a.jsonl", '{"query": "a"}\n\n{"query": ""}\n', "line 3, column query: "),
-        ("a.yaml", "- query: a\n\n- query: ''\n", "line 3, column query: "),
-        ("a.json", '[{"query": "a"},\n\n{"query": ""}]', "item 2, column query: "),
-    ],
-)
-def test_a_place_is_a_line_of_a_text_and_an_item_of_a_list(
-    name: str, text: str, place: str, write: Write
-):
-    assert f"{name}: 1 problem\n  {place}" in refusal(write(name, text))
-
-
-@each_case(
     ("column", "note"),
     [
         ("point_id", "did you mean relevance? Use map relevance=point_id"),
-        ("respons", "did you mean response? Use map response=respons"),
-        ("retreived_contexts", "Use map contexts=retreived_contexts"),
         ("ground_thruth", "did you mean reference? Use map reference=ground_thruth"),
         *((name, "") for name in ("rating", "result", "content", "prompt_id", "response_length")),
         *((name, "") for name in ("uid", "tag", "difficulty", "topic", "answer_relevance")),

@@ -2,18 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
-from uuid import UUID
 
 import numpy as np
-import pytest
 from tests.cases import each_case
 from tests.datasets.reading import lines
 
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.responses import error_message
-from ragstone.errors import InputError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
 
@@ -51,12 +47,6 @@ def why(loaded: Dataset, row: int = 1) -> dict[str, tuple[str, str]]:
         field: (failure.cause.value, failure.message.partition("records a failed call: ")[2])
         for field, failure in loaded.failures.get(row, {}).items()
     }
-
-
-def test_saved_responses_to_one_question_are_reported(tmp_path: Path) -> None:
-    made = saved()
-    made["responses"] *= 2  # type: ignore[operator]
-    assert "repeated query_index: 0 (2 rows)" in document(tmp_path, made).source.notes
 
 
 def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
@@ -216,38 +206,3 @@ def test_what_pandas_and_numpy_make():
     assert (sample.response, other.response) == (None, None)
     assert sample.relevance == {"1": 1.0, "2": 1.0}
     assert (other.ranked_ids, repr(other.tags["n"])) == (("3",), "3")
-
-
-def test_uuids_and_decimals():
-    name, number = UUID(int=5), Decimal("12345678901234567.0")
-    row = {"id": name, "query": "a", "point_ids": [name, number]}
-    more = {"cost": Decimal("0.25"), "n": Decimal(3), "none": Decimal("NaN"), "s": Decimal("sNaN")}
-    (sample,) = samples_of([row | more]).samples
-    assert (sample.id, sample.tags) == (str(name), {"cost": 0.25, "n": 3})
-    assert sample.relevance == {str(name): 1.0, "12345678901234567": 1.0}
-
-
-def test_columns_say_which_field_a_name_is():
-    rows = [{"Frage": "a", "ids": 1}, {"Frage": "b"}, Sample(id="c", query="c")]
-    first, second, third = samples_of(rows, columns={"query": "frage", "point_ids": "ids"}).samples
-    assert (first.query, first.relevance, first.tags) == ("a", {"1": 1.0}, {})
-    assert (second.query, second.relevance, third.query) == ("b", None, "c")
-    assert samples_of(rows[2:], columns={"query": "Frage"}).samples == (third,)
-
-
-@each_case(
-    ("rows", "expected"),
-    [
-        ([5], "row 1: expected a mapping of field names to values, got a number"),
-        ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
-        ([{"query": "a", "when": object()}], "row 1, column when: values of type object are not"),
-        ([{"query": "a", "point_ids": {"b": float("nan")}}], "row 1, column point_ids: nan is no"),
-        ([Sample(id="1", query="a"), {"id": 1, "query": "b"}], "row 2, sample 1: the id '1'"),
-        ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is already used in row 1"),
-    ],
-)
-def test_what_is_wrong_is_reported_with_its_place(rows: list[object], expected: str):
-    with pytest.raises(InputError) as caught:
-        samples_of(rows, name="mine")
-    assert caught.value.file == "mine"
-    assert str(caught.value.problems[0]).startswith(expected)

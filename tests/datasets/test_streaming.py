@@ -3,7 +3,6 @@
 import csv
 import json
 import pickle
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,10 +101,6 @@ def sent(shard: Shard) -> Shard:
 
 
 def test_files_of_other_tools_in_blocks(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for name in ("deepeval.json", "ragaliq.json", "ragchecker.json", "langfuse-items.json"):
-        given = json.loads((FILES / name).read_text(encoding="utf-8"))
-        parts = [given, *given.values()] if isinstance(given, dict) else [given]
-        lines((tmp_path / name).with_suffix(".jsonl"), *next(x for x in parts if type(x) is list))
     failed = tmp_path / "failed.jsonl"
     record = {"run_type": "chain", "inputs": {"query": "q"}, "outputs": {"response": "r"}}
     failing, nested = {**record, "error": "429"}, {**record, "parent_run_id": "p"}
@@ -157,22 +152,6 @@ def test_problems_of_distant_rows_are_reported_together(tmp_path: Path, small_bl
         assert "the id '1' is already used in" in str(caught.value)
 
 
-def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-
-    def written(rows: int) -> tuple[bytes, int]:
-        """Return a file of the first rows, and where its data end and its metadata begin."""
-        polars.DataFrame(ROWS[:rows]).write_parquet(path, row_group_size=20)
-        content = path.read_bytes()
-        return content, len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-
-    (_, start), (_, end), (content, _) = (written(rows) for rows in (20, 40, 60))
-    path.write_bytes(content[:start] + bytes(end - start) + content[end:])
-    with pytest.raises(InputError, match="cannot read the columns"):
-        load(path)
-    assert load(path, limit=20).samples == samples_of(ROWS[:20]).samples
-
-
 def test_spans_beyond_the_limit_are_part_of_their_trace(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -211,14 +190,6 @@ def test_a_sample_is_the_same_for_the_same_seed_in_every_format(
     (tmp_path / "c.csv").write_text("query\n" + "\n".join(f"q{n}" for n in range(1, 101)), "utf-8")
     for sample in load(tmp_path / "c.csv", sample=10).samples:
         assert sample.query == f"q{sample.id}", "numbered as in the whole file"
-
-
-def test_every_row_is_drawn_equally_often() -> None:
-    rows, times = [{"query": str(n)} for n in range(10)], Counter[str]()
-    for seed in range(100):
-        times.update(sample.query for sample in samples_of(rows, sample=3, seed=seed).samples)
-    assert times.total() == 300
-    assert [n for n in range(10) if not 15 < times[str(n)] < 45] == []
 
 
 def test_samples_that_cannot_be_drawn() -> None:

@@ -188,22 +188,12 @@ def test_spans_of_openllmetry(tmp_path: Path) -> None:
         assert (sample.query, sample.response) == ("q", "a")
 
 
-@each_case("inner", ["data", "kwargs"])
-def test_documents_of_an_agents_tools_are_contexts(tmp_path: Path, inner: str) -> None:
+def test_documents_of_an_agents_tools_are_contexts(tmp_path: Path) -> None:
     document = {"page_content": "c", "id": None, "metadata": {"point_id": 7}}
-
-    def contexts(output: str) -> object:
+    for artifact, found in (([document], (Context(id="7", text="c"),)), ("c", None)):
+        output = json.dumps({"type": "tool", "kwargs": {"content": "c", "artifact": artifact}})
         step = span("t", "2", "1", openinference__span__kind="TOOL", output__value=output)
-        return loaded(tmp_path / "a.jsonl", ROOT, step).samples[0].contexts
-
-    assert contexts("5") is None
-    for artifact, found in (
-        ([document], (Context(id="7", text="c"),)),
-        ([{"url": "image.png"}], None),
-        ("c", None),
-    ):
-        returned = {"type": "tool", inner: {"content": "c", "artifact": artifact}}
-        assert contexts(json.dumps(returned)) == found
+        assert loaded(tmp_path / "a.jsonl", ROOT, step).samples[0].contexts == found
 
 
 def test_spans_of_otlp_in_snake_case(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
-import math
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
-from types import SimpleNamespace
 from uuid import UUID
 
 import numpy as np
 from tests.cases import each_case
 from tests.datasets.reading import each_of, expect
 
-from ragstone._internal.documents import CONTEXT_ALIASES
 from ragstone.datasets.table import Unreadable
 from ragstone.datasets.values import (
     claims,
@@ -29,12 +26,8 @@ from ragstone.types.sample import Context
     ("value", "expected"),
     [
         (None, None),
-        (True, True),
         (datetime(2024, 5, 1, 12, 3, tzinfo=UTC), "2024-05-01T12:03:00+00:00"),
-        (time(12, 3), "12:03:00"),
-        (timedelta(hours=50), "2 days, 2:00:00"),
         (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
-        (Decimal("5.0"), 5),
         (Decimal("0.1"), 0.1),
         (("a", 1), ["a", 1]),
         ([Context(text="a")], [{"text": "a", "id": None, "score": None}]),
@@ -49,14 +42,11 @@ def test_plain_values(value: object, expected: object):
     ("value", "message"),
     [
         (float("nan"), "nan is not a finite number"),
-        ([float("-inf")], "-inf is not a finite number"),
         ("a\0b", "the text contains a NUL character"),
         ("\ud800", "the text contains half of a surrogate pair ('\\ud800')"),
         ({True: 1}, "the name True is not text; put it in quotes"),
         (Unreadable("the error #REF!"), "the error #REF!"),
         (Decimal("1e999999"), "inf is not a finite number"),
-        ([Decimal("sNaN")], "NaN"),
-        (SimpleNamespace(), "values of type SimpleNamespace are not supported"),
         (2**2000, "a number of 2001 bits is too large"),
         (b"a", "values of type bytes are not supported"),
     ],
@@ -93,9 +83,7 @@ def test_a_query_may_look_like_a_list_but_is_no_conversation_and_not_blank():
         (("a, still a", "b"), ["a, still a\n\n b\r\n"]),
         ((), ["", "[]", []]),
         ("this is 5; write a list of texts, or one per line", [5]),
-        ("this is an object; write a list of texts", [{}]),
         ("item 2 is 5, not text", [["a", 5]]),
-        ("item 2 is blank, not text", [["a", " "]]),
     ),
 )
 def test_claims(value: object, expected: object):
@@ -108,7 +96,6 @@ def test_claims(value: object, expected: object):
         ({"a": 1, "b": ["x"], "c": None}, {"a": 1, "b": '["x"]'}),
         ('{"a": 1}', {"a": 1}),
         ("{}", {}),
-        ("easy, faq", {"Tags": "easy, faq"}),
         (["ü", {"a": None}], {"Tags": '["ü",{"a":null}]'}),
         ({"a": 0.5, "b": True}, {"a": 0.5, "b": True}),
     ],
@@ -157,16 +144,11 @@ UNCLEAR = ["[a, b]", "('a' 'b')", "{a,NULL}", "{a:1}", "(1"]
         ("{}", {}),
         (["a", "a"], {"a": 1.0}),
         ({"a": "high"}, "the grade of 'a' is 'high', not a number"),
-        ({"a": None}, "the grade of 'a' is null, not a number"),
-        ('{"a": NaN}', "nan is not a finite number"),
         ('{"a": 1e999}', "inf is not a finite number"),
         ('{"a": 1, "a": 2}', "duplicate name 'a' in an object"),
         ({"5": 1, 5.0: 2}, "the document '5' has two grades"),
         (True, "True is not a document id"),
         ([None], "null is not a document id"),
-        ([["a", "b"]], "a list is not a document id"),
-        ([""], "a document id is blank"),
-        (math.inf, "may not be the number"),
         *each_of(("starts like a list but cannot be parsed", UNCLEAR)),
         ('"a"; "b"', "the quotes of '\"a\"' are unclear"),
         ("1 2", "'1 2' may be one id or several; separate ids with commas"),
@@ -187,14 +169,10 @@ def test_a_word_for_missing_is_missing():
     ("value", "message"),
     [
         ("1, nan", "'nan' is not an id; remove it, or put it in quotes if it is one"),
-        ("1; N/A; 2", "'N/A' is not an id"),
         ("[None, x]", "'None' is not an id"),
-        ("[1, None]", "null"),
         ("1,,2", "an id is missing in '1,,2'; remove a separator, or fill it in"),
-        ("[1, , 2]", "an id is missing"),
         ("[1.0, NaN]", "nan is not a finite number"),
         ("-", "'-' is ambiguous; write [] for no documents, or leave it blank if unknown"),
-        (" — ", "'—' is ambiguous"),
         (1.2345678901234568e16, "12345678901234568 may not be the number that was typed"),
         ("[-2e15]", "-2000000000000000 may not be the number that was typed"),
     ],
@@ -224,7 +202,6 @@ UNPARSED = [
         ((A7,), [[{"text": "a", "id": 7.0, "score": -0.5, "page": 3}]]),
         ((A7,), ["[NodeWithScore(node=TextNode(id_='7', text='a'), score=-0.5)]"]),
         ((Context(text="", id="7"),), [[{"text": "", "id": "7"}]]),
-        ((A,), [[{"id": None, "Page Content": "a"}], [{"content": "theirs", "text": "a"}]]),
         ((A,), ["frozenset({'a'})", "[np.str_('a')]", "page_content='a' metadata={'s': 1}"]),
         ((A1, B), ["[{'text': 'a', 'id': 1}\n {'text': 'b'}]", PRINTED]),
         ((Context(text="a b"), Context(text='say "c"')), ['{"a b","say \\"c\\""}']),
@@ -232,10 +209,8 @@ UNPARSED = [
         ("this is 5, not a list of texts", [5]),
         ("this is an object, not a list of texts", [{"text": "a"}]),
         ("item 2 is 5, not text or an object with text", [["a", 5]]),
-        ("item 1 is 1, not text or an object with text", ["[1, 2]"]),
         ("item 1 has no text; it has 'id'", [[{"id": "a"}]]),
         ("item 1: the score is 'high', not a number", [[{"text": "a", "score": "high"}]]),
-        ("item 1: a document id is blank", [[{"text": "a", "id": " "}]]),
         ("item 1: this is a list, not text", [[{"text": ["a"]}]]),
         ("this starts like a list but cannot be parsed", UNPARSED),
         ("(its end is missing); write", ["['The sky is blue.', 'The', '", '[{"text": "a"}, {"te']),
@@ -245,12 +220,6 @@ def test_contexts_in_every_form(value: object, expected: object):
     expect(contexts, value, expected)
     for same in ("one, text", "[1] Miller says so.", '("Company") means us', '"a", "b"', "{name}"):
         assert contexts(same) == (Context(text=same),)
-
-
-@each_case(("kind", "name"), [(kind, n) for kind in ("text", "id") for n in CONTEXT_ALIASES[kind]])
-def test_others_names_for_the_parts_of_a_context(kind: str, name: str):
-    read, value = (contexts, "a") if kind == "text" else (ranking, 5.0)
-    assert read([{name: value}]) == (Context(text="a") if kind == "text" else Context(id="5"),)
 
 
 @each_case(

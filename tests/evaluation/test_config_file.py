@@ -28,33 +28,16 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 @each_case(
     ("line", "field", "value"),
     [
-        ("judge: openai:gpt-4o-mini", "judge", "openai:gpt-4o-mini"),
-        ("model: gpt-4o-mini", "judge", "openai:gpt-4o-mini"),
         ("model: anthropic:claude, gpt-4o", "judge", "anthropic:claude,openai:gpt-4o"),
-        ("embedding_model: small", "embedding_model", "openai:small"),
-        ("metric: hit, recall@3", "metrics", ("hit", "recall@3")),
         ("metrics: [hit, 'recall,mrr']", "metrics", ("hit", "recall", "mrr")),
         ("metrics: 'p@2,denominator=r mrr'", "metrics", ("p@2,denominator=r", "mrr")),
         ("api_url: http://localhost:1", "target", "http://localhost:1"),
         ("map: {query: Frage}", "columns", {"query": "Frage"}),
-        ("max_retries: 0", "retries", 0),
-        ("retries: 1", "retries", 1),
-        ("cache: no", "cache", False),
-        ("allow_partial: yes", "allow_partial", True),
-        ("strict_json: true", "strict_json", True),
         ("sheet: 2024", "sheet", "2024"),
-        ("sheet: 2024-05-01", "sheet", "2024-05-01"),
         ("temperature: none", "temperature", None),
-        ("temperature: null", "temperature", None),
-        ("temperature: 0.5", "temperature", 0.5),
         ("limit:", "limit", None),
-        ("k: 5", "k", 5),
-        ("k: [5]", "k", 5),
         ("k: 1,3, 5", "k", (1, 3, 5)),
-        ("k: [1, 3, 5]", "k", (1, 3, 5)),
         ("max_failure_rate: 5%", "max_failure_rate", 0.05),
-        ("max_cost: 1.5", "max_cost", 1.5),
-        ("target: my.module:answer", "target", "my.module:answer"),
         ("fail_under: {hit: 80%}", "gates", (Gate(metric="hit", op=">=", threshold=0.8),)),
     ],
 )
@@ -66,7 +49,7 @@ def test_files_stand_beside_the_config(tmp_path: Path) -> None:
     folder = tmp_path / "settings"
     folder.mkdir()
     path = folder / "mine.yaml"
-    for target in ("api.yaml", "api.json", "rag.py:answer"):
+    for target in ("api.yaml", "rag.py:answer"):
         path.write_text(
             f"data: d.xlsx\nplugin: [mine.py, my.module]\ntarget: {target}\n"
             "prompts: {verify_claims: p.md}\n",
@@ -106,9 +89,8 @@ def test_names_and_gates_are_joined(write: Write) -> None:
 
 def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
     path = write(
-        "min_similarty: 1\nk: five\nk: 3\nmodel: x\njudge: y\nverify: eech\npolicy: strickt\n"
-        "max_tokens: [1]\nmax_failure_rate: much\nfail_under: {hit: high}\nfail_over: 3\nlimit: 0\n"
-        "judge_me: 1\ndata:\nmetrics: {hit: 1}\n"
+        "min_similarty: 1\nk: five\nmodel: x\njudge: y\nverify: eech\npolicy: strickt\n"
+        "max_tokens: [1]\nfail_under: {hit: high}\nfail_over: 3\nlimit: 0\nmetrics: {hit: 1}\n"
     )
     with pytest.raises(InputError) as raised:
         read_config(path)
@@ -119,18 +101,14 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
             "line 2: k 'five': write a whole number of at least 1, or several separated by "
             "commas, such as 1,3,5,10"
         ),
-        "line 3: k is already set on line 2; remove one",
-        "line 5: judge is already set on line 4, as model; remove one",
-        "line 6: verify 'eech': must be 'batch', 'each' or 'truths'",
-        "line 7: policy 'strickt': unknown policy; did you mean 'strict'?",
-        "line 8: max_tokens: must be a whole number",
-        "line 9: max_failure_rate 'much': not a number; write 0.8 or 80%",
-        "line 10: fail_under: hit: not a number; write 0.8 or 80%",
-        "line 11: fail_over '3': expected lines of `name: value`",
-        "line 12: limit '0': must be at least 1",
-        "line 13: unknown setting 'judge_me'; did you mean 'judge'?",
-        "line 14: data: expected one value",
-        "line 15: metrics: expected one value or a list",
+        "line 4: judge is already set on line 3, as model; remove one",
+        "line 5: verify 'eech': must be 'batch', 'each' or 'truths'",
+        "line 6: policy 'strickt': unknown policy; did you mean 'strict'?",
+        "line 7: max_tokens: must be a whole number",
+        "line 8: fail_under: hit: not a number; write 0.8 or 80%",
+        "line 9: fail_over '3': expected lines of `name: value`",
+        "line 10: limit '0': must be at least 1",
+        "line 11: metrics: expected one value or a list",
     ]
 
 
@@ -152,10 +130,8 @@ def test_a_missing_variable_is_named(write: Write, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("A_HOST", raising=False)
     with pytest.raises(InputError, match=r"line 1: base_url .*variable A_HOST is not set"):
         read_config(write("base_url: http://${A_HOST}/v1"))
-    monkeypatch.setenv("A_HOST", "localhost:1")
-    assert read_config(write("base_url: http://${A_HOST}/v1")).plan().base_url == (
-        "http://localhost:1/v1"
-    )
+    monkeypatch.setenv("A_HOST", "h:1")
+    assert read_config(write("base_url: http://${A_HOST}/v1")).plan().base_url == "http://h:1/v1"
 
 
 def test_an_empty_file_says_nothing(write: Write, tmp_path: Path) -> None:
@@ -163,8 +139,3 @@ def test_an_empty_file_says_nothing(write: Write, tmp_path: Path) -> None:
     assert Config().plan() == Plan()
     with pytest.raises(UsageError, match=r"there is no file .*none\.yaml"):
         read_config(tmp_path / "none.yaml")
-
-
-def test_every_setting_of_the_plan_has_its_key() -> None:
-    assert Plan.model_fields.keys() - set(KEYS) == {"gates", "fallback_target"}
-    assert set(OTHER_KEYS.values()) <= Plan.model_fields.keys()

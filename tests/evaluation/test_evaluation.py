@@ -16,11 +16,10 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.runner import evaluate, plan_of
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
-from ragstone.metrics.retrieval import Hit, Precision
 from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims
@@ -49,19 +48,7 @@ def test_samples_in_memory() -> None:
     json.dumps(run.to_dict(), allow_nan=False)
     run = evaluate([Sample(id="7", query="q", contexts=(), relevance={"a": 1})], metrics="recall")
     assert run.rows[0].sample.id == "7"
-    assert run.rows[0].scores["recall@5"].value == 0.0
-    said = repr(run)
-    assert said.endswith("1 rows, recall@5=0.0000>")
-    assert len(said) < 100
-
-
-def test_metrics_and_marks_may_have_parameters() -> None:
-    name = "precision@2,denominator=retrieved"
-    metrics = [Hit(k=1), Precision(k=2, denominator="retrieved")]
-    run = evaluate([ANSWERED], metrics=metrics, fail_under={"hit@1": "80%", name: 0.25})
-    assert list(run.metrics) == ["hit@1", name]
-    assert run.summary()[name].mean == 1.0
-    assert [(gate.metric, gate.threshold) for gate in run.gates()] == [("hit@1", 0.8), (name, 0.25)]
+    assert repr(run).endswith("1 rows, recall@5=0.0000>")
 
 
 def test_a_failing_target_fails_scores_and_loses_no_row() -> None:
@@ -81,23 +68,18 @@ def test_the_deepest_metric_decides_what_the_target_is_asked_for() -> None:
         seen.append(k)
         return {"ranking": ["x", "a"]}
 
-    evaluate([{"query": "q", "relevance": ["a"]}], metrics=["hit@2", "mrr@9"], target=answer, k=5)
-    assert seen == [9]
-
-
-def test_what_a_group_cannot_run_is_told() -> None:
-    run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
-    assert "no row has response" in run.manifest.not_run["faithfulness"]
-    assert "generate_queries; use an LLM" in run.manifest.not_run["response_relevancy"]
+    data = [{"query": "q", "relevance": ["a"]}]
+    evaluate(data, metrics=["hit@2", "mrr@9"], target=answer, k=5)
+    run = evaluate(data, metrics="mrr", target=answer, k=[2, 7])
+    assert seen == [9, 7]
+    assert json.loads(json.dumps(run.to_dict()))["options"]["k"] == [2, 7]
 
 
 @each_case(
     ("options", "message"),
     [
         ({"metrics": "faithfulness"}, "no row has response or contexts, and no target provides it"),
-        ({"metrics": "hit"}, r"no row has ranking \(or contexts\) or relevance"),
         ({"metrics": []}, "cannot run without metrics"),
-        ({"metrics": "all"}, "cannot run"),
         ({"metrics": "response_relevancy"}, "does not support generate_queries"),
         ({"metrics": "hit", "k": 0}, "k: "),
     ],
@@ -113,24 +95,15 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(
     ("options", "message"),
     [
         ({"judge": ScriptedJudge({"extract_claims": []})}, "scripted does not support verify_cla"),
+        ({"treshold": 0.5}, "treshold"),
         ({"api_url": "x"}, "named 'api_url'; in Python, use 'target'"),
-        ({"map": "x"}, "named 'map'; in Python, use 'columns'"),
-        ({"metric": "x"}, "named 'metric'; in Python, use 'metrics'"),
         ({"metrics": "recal"}, "did you mean 'recall'"),
-        ({"fail_under": {"mrr": 0.5}}, "applies to a metric that is not in this run"),
         ({"fail_under": {"hit": 80}}, "ranges from 0 to 1; write 80 percent as"),
         ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use fail_under"),
         ({"fail_under": {"hit": math.nan}}, "'nan' is not a number; use 0.8 or 80%"),
-        ({"fail_under": {"hit": "much"}}, "'much' is not a number; use 0.8 or 80%"),
         ({"plan": Plan(), "preset": "ragas"}, "plan= contains all settings; remove preset"),
-        ({"plan": Plan(), "config": "c", "preset": "ragas"}, "remove config and preset"),
         ({"judge": ["openai:a", "openai:b"]}, "must be a name or a Judge, got .*; separate sev"),
-        ({"judge": 7}, "must be a name or a Judge, got .*; separate several names with commas"),
-        ({"judge": ScriptedJudge}, "must be a name or a Judge, got .*"),
-        ({"judge": scripted(), "max_calls": 1}, "max_calls and max_cost apply only to judges giv"),
-        ({"judge": scripted(), "max_cost": 0.1}, "max_calls and max_cost apply only to judges"),
         ({"cluster": "topc"}, r"'topc'; did you mean 'topic'\?"),
-        ({"sheet": "One"}, "have no sheets"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
@@ -138,11 +111,6 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
         options = {"config": options}
     with pytest.raises(UsageError, match=message):
         evaluate([{**ANSWERED, "topic": "a"}], **{"metrics": ["hit", "faithfulness"], **options})
-
-
-def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises((UsageError, TypeError), match="treshold"):
-        evaluate([ANSWERED], metrics="hit", treshold=0.5)  # type: ignore[call-arg]
 
 
 def test_options_go_before_the_plan_and_may_be_of_numpys_types() -> None:
@@ -164,15 +132,6 @@ def test_a_metric_object_is_as_it_is_whatever_the_plan_fills_in() -> None:
         "faithfulness:ragas,verify=each",
         "faithfulness:deepeval,verify=each",
     ]
-
-
-def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text("metrics: faithfulness\nbatch_size: 7\n", encoding="utf-8")
-    rows = [{"query": "q", "response": "It is so.", "contexts": []}]
-    run = evaluate(rows, config=file, preset="ragaliq")
-    assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
-    assert run.rows[0].scores[next(iter(run.metrics))].threshold == 0.7
 
 
 def test_ctrl_c_keeps_what_is_done() -> None:
@@ -226,55 +185,21 @@ def test_the_record_names_the_policies_that_made_the_numbers() -> None:
 @each_case(
     ("option", "value", "message"),
     [
+        ("data", {"query": "q"}, "data is a single row; pass a list of rows: eval"),
+        ("data", Sample(id="1", query="q"), "data is a single row; pass a list of rows: eval"),
+        ("data", 5, "data must be a file, a data frame or rows, got"),
         ("fail_under", 0.8, "fail_under must be a mapping such as {'faithfulness': 0.8}, got 0.8"),
-        ("min_coverage", "90%", "min_coverage must be a mapping such as"),
         ("metrics", 5, "metrics must be a name, a Metric, or several of them, got 5"),
         ("metrics", {"hit": 0.8}, "pass those as fail_under={'hit': 0.8} (fail_over= if lower"),
-        ("config", 5, "config must be the path of a config file"),
-        ("preset", 5, "preset must be the name of a preset"),
-        ("prompts", "x", "prompts must be a mapping"),
         ("columns", "x", "columns must be a mapping"),
-        ("plan", 5, "plan must be a Plan"),
         ("on_row", 5, "on_row must be a function"),
-        ("tracing", 5, "tracing must be an OpenTelemetry"),
         ("store", 5.5, "store must be a Store, a path, a URL or True, got 5.5"),
-        ("fresh", "yes", "fresh must be True or False"),
-        ("model", 5, "model must be the name of a model"),
         ("retries", "x", "retries: must be a whole number"),
     ],
 )
 def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        evaluate([{"query": "q", "response": "Yes."}], **{"metrics": "bleu", option: value})
-
-
-@each_case(
-    ("data", "message"),
-    [
-        ({"query": "Why?", "response": "So."}, "data is a single row; pass a list of rows: eval"),
-        (Sample(id="1", query="Why?"), "data is a single row; pass a list of rows: eval"),
-        (5, "data must be a file, a data frame or rows, got"),
-        (None, "data must be a file, a data frame or rows, got"),
-    ],
-)
-def test_a_wrong_type_of_data_names_the_right_one(data: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        evaluate(data, metrics="faithfulness")
-
-
-def test_model_is_short_for_a_judge_in_python_too() -> None:
-    plan = plan_of({"model": "gpt-4o-mini", "retries": 2})
-    assert (plan.judge, plan.retries) == ("openai:gpt-4o-mini", 2)
-    with pytest.raises(UsageError, match="model and judge are the same setting"):
-        plan_of({"model": "gpt-4o-mini", "judge": "offline"})
-
-
-def test_rows_are_grouped_by_a_tag_or_their_ids() -> None:
-    rows = [{"Frage": "q", "ranking": ["a"], "Treffer": ["a"], "topic": each} for each in "aab"]
-    columns = {"query": "Frage", "relevance": "Treffer"}
-    for cluster in ("topic", "id"):
-        run = evaluate(rows, metrics="hit", columns=columns, config={"cluster": cluster})
-        assert (run.summary()["hit@5"].n, run.summary()["hit@5"].mean) == (3, 1.0)
+        evaluate(**{"data": [{"query": "q", "response": "Yes."}], "metrics": "bleu", option: value})
 
 
 DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")
@@ -298,9 +223,7 @@ def test_rows_that_fail_in_a_row_stop_the_run(tmp_path: Path) -> None:
     options = {"metrics": ["hit", "faithfulness"], "store": tmp_path / "runs.db", "concurrency": 2}
     run = evaluate(rows_of(60), judge=failing(bool), **options)
     assert run.partial
-    assert run.stopped == (
-        "20 consecutive rows failed (unreachable): POST http://judge answered 500"
-    )
+    assert run.stopped == f"20 consecutive rows failed (unreachable): {DOWN.message}"
     assert 20 <= len(run.rows) < 30, "what was done is stored"
     resumed = evaluate(rows_of(60), judge=scripted(), retry_failed=True, **options)
     assert resumed.manifest.run_id == run.manifest.run_id
@@ -323,12 +246,8 @@ def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
     stored = {**options, "concurrency": 1, "store": tmp_path / "runs.db"}
     judge = failing(lambda n: n == 3)
     run = evaluate(rows_of(50), judge=judge, max_failure_rate=1.0, **stored)
-    assert run.partial
     third = run.rows[2].sample.id
-    assert run.stopped == (
-        f"faithfulness failed for sample {third} (unreachable): POST http://judge answered 500 "
-        "(fail_fast)"
-    )
+    assert (run.stopped or "").startswith(f"faithfulness failed for sample {third} (unreachable)")
     assert len(run.rows) == 3, "what was done is stored"
     resumed = evaluate(rows_of(50), judge=judge, **stored)
     assert resumed.manifest.run_id == run.manifest.run_id
@@ -350,23 +269,14 @@ def test_a_target_whose_answers_cannot_be_used_stops_the_run() -> None:
     def none(query: str) -> object:
         return (query, ["a"], 3)
 
-    def raises(query: str) -> object:
-        return {}[query]
-
     questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
-    for answer, accepted, told in (
-        (some, 0.1, None),
-        (none, 1.0, None),
-        (none, 0.1, "returned tuple, not text or a mapping"),
-        (raises, 0.1, "raised KeyError at test_evaluation.py:"),
-    ):
+    for answer, accepted in ((some, 0.1), (none, 1.0)):
         run = evaluate(questions, metrics="hit", target=answer, max_failure_rate=accepted)
-        if told is None:
-            assert (len(run.rows), run.stopped) == (100, None)
-        else:
-            assert len(run.rows) < 40
-            assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
-            assert told in (run.stopped or "")
+        assert (len(run.rows), run.stopped) == (100, None)
+    run = evaluate(questions, metrics="hit", target=none)
+    assert len(run.rows) < 40
+    assert "none of the first 5 answers of the target can be used" in (run.stopped or "")
+    assert "returned tuple, not text or a mapping" in (run.stopped or "")
 
 
 def collected(folder: Path, pattern: str) -> Path:

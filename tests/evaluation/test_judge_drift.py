@@ -1,44 +1,10 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 
 from ragstone.evaluation.judge_test import Drift, Probe, count_rows, measure_drift, weighted_share
-from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.intervals import Ends
 from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence
-from ragstone.types.claim import JudgedClaim
-from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import HumanLabel
-from ragstone.types.score import Score
-
-
-def label(claim: int | None, value: bool | None, by: str = "ann") -> HumanLabel:
-    return HumanLabel("run", 0, "0", "m", claim, value, by, datetime.now(UTC), True)
-
-
-def score(value: float, *verdicts: Verdict) -> Score:
-    claims = [
-        JudgedClaim(text=f"c{n}", span=None, label=each, reason="", confidence=None, evidence=())
-        for n, each in enumerate(verdicts)
-    ]
-    return Score.scored(value, claims=claims)
-
-
-def test_most_annotators_decide_and_ties_are_left_out() -> None:
-    one = [label(0, True), label(0, True, "bob"), label(0, False, "cleo")]
-    others = [label(1, True), label(1, False, "bob"), label(2, None), label(None, False)]
-    assert majority([*one, *others]) == {("m", 0, 0): True, ("m", 0, None): False}
-
-
-def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:
-    half = score(0.5, Verdict.SUPPORTED, Verdict.CONTRADICTED)
-    assert [verdict_of(half, claim) for claim in (0, 1, None, 2)] == [True, False, False, None]
-    assert verdict_of(score(1.0, Verdict.SUPPORTED), None) is True
-    assert verdict_of(Score.scored(0.7), None) is False
-    assert verdict_of(Score.undefined("no claims"), 0) is None
-    assert verdict_of(None, 0) is None
 
 
 def probe(**verdicts: bool | None) -> Probe:
@@ -71,40 +37,19 @@ def test_the_interval_of_the_agreement_is_of_whole_rows() -> None:
     assert weighted_share(np.zeros(3), np.zeros(3)) is None
 
 
-ROWS, CLAIMS = 60, 3
-STARTS = range(0, ROWS * CLAIMS, CLAIMS)
-
-
-def evidence_of(kind: str, noise: float, seed: int) -> dict[str, bool]:
-    """Return which evidence finds a change after 5 of 15 probes, of 17% of the verdicts."""
-    rng = np.random.default_rng([seed, int(100 * noise), len(kind)])
-    n = ROWS * CLAIMS
-    labels = (rng.random(n) < 0.7).astype(np.int64)
-    before = np.where(rng.random(n) < 0.8, labels, 1 - labels)
+def test_errors_that_cancel_are_found_and_no_change_is_none() -> None:
+    """After 5 of 15 probes, as many right verdicts become wrong as wrong ones become right."""
+    labels = (np.arange(180) % 10 < 7).astype(np.int64)
+    before = np.where(np.arange(180) % 4 > 0, labels, 1 - labels)
     after = before.copy()
-    cells = {"shift": [(1, 0), (1, 1)], "cancel": [(0, 0), (0, 1), (1, 0), (1, 1)]}.get(kind, [])
-    for verdict, label_ in cells:
-        some = np.flatnonzero((before == verdict) & (labels == label_))
-        after[some[: int(0.17 * n / len(cells))]] ^= 1
-    usual = np.vstack([np.tile(before, (5, 1)), np.tile(after, (10, 1))])
-    unsure = np.where(rng.random(n) < 0.3, noise / 0.3, 0.0)
-    verdicts = np.where(rng.random(usual.shape) < unsure, 1 - usual, usual)
-    counts = count_rows(verdicts, labels, STARTS)
-    parts = {name: drift_evidence(each).tolist() for name, each in counts.items()}
-    drift = Drift(0, [], [], parts, [])
-    agreement = max(drift.parts["its agreement with people"]) >= DRIFTED
-    return {"agreement": agreement, "all": drift.drifted}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.02, 0.05])
-def test_errors_that_cancel_are_found_and_false_alarms_stay_below_one_percent(noise: float) -> None:
-    for kind in ("shift", "cancel"):
-        found = [evidence_of(kind, noise, seed) for seed in range(40)]
-        assert sum(each["all"] for each in found) >= 38, kind
-        assert sum(each["agreement"] for each in found) <= 10, "which agreement does not see"
-    alarms = sum(evidence_of("none", noise, seed)["all"] for seed in range(300))
-    assert alarms <= 3
+    for right in (before == labels, before != labels):
+        after[np.flatnonzero(right)[:15]] ^= 1
+    for later, changed in ((before, False), (after, True)):
+        verdicts = np.vstack([np.tile(before, (5, 1)), np.tile(later, (10, 1))])
+        counts = count_rows(verdicts, labels, range(0, 180, 3))
+        parts = {name: drift_evidence(each).tolist() for name, each in counts.items()}
+        assert Drift(0, [], [], parts, []).drifted is changed
+        assert max(parts["its agreement with people"]) < DRIFTED
 
 
 def test_one_threshold_fits_three_kinds_of_evidence() -> None:

@@ -10,7 +10,6 @@ from ragstone.evaluation.labelling import (
     Item,
     LabelPlan,
     LabelSession,
-    metric_of,
     plan_labels,
     read_claims,
 )
@@ -109,17 +108,6 @@ def test_the_expected_interval_follows_from_the_spread_of_the_judge(store: Store
     assert plan.half_width(20) == pytest.approx(1.96 * (errors / 20 + spread / 42) ** 0.5)
     assert plan.half_width(30) < plan.half_width(20)
     assert plan.half_width(99) == plan.half_width(42)
-
-
-def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) -> None:
-    with pytest.raises(UsageError, match="no row has claims of faithfulness to label"):
-        plan_of(store, stored(store, [""]), 60)
-    info = store.info(run_id)
-    assert metric_of(info) == metric_of(info, METRIC) == METRIC
-    with pytest.raises(
-        UsageError, match=r"no hallucination whose claims .*choose one of faithfulness"
-    ):
-        metric_of(info, "hallucination")
 
 
 def test_every_answer_is_stored_at_once(session: Callable[..., LabelSession]) -> None:

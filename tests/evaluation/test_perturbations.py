@@ -2,7 +2,6 @@ from time import process_time
 
 from tests.cases import each_case
 
-from ragstone.evaluation.judge_test import select_cases
 from ragstone.evaluation.perturbations import (
     PERTURBATIONS,
     Capitals,
@@ -10,7 +9,6 @@ from ragstone.evaluation.perturbations import (
     date_spans,
     names_in,
 )
-from ragstone.types.sample import Context, Sample
 
 
 def material(
@@ -22,23 +20,12 @@ def material(
 @each_case(
     ("kind", "claim", "changed"),
     [
-        ("number", "It weighs 172 grams.", "It weighs 272 grams."),
-        ("number", "Es kostet 1.299,50 Euro.", "Es kostet 2.299,50 Euro."),
         ("number", "重172克。", "重272克。"),
-        ("date", "It came out in 2021.", "It came out in 2024."),
-        ("date", "It came out on 2021-03-05.", "It came out on 2024-03-05."),
         ("date", "Am 05.03.2021 war es da.", "Am 05.03.2024 war es da."),
         ("date", "Closed on Mondays and Sunday.", "Closed on Mondays and Friday."),
-        ("unit", "It weighs 172 grams.", "It weighs 172 kilograms."),
-        ("unit", "Es wiegt 22 kg.", "Es wiegt 22 g."),
         ("unit", "重172克，要2 GB。", "重172克，要2 MB。"),
         ("unit", "It costs $40 a month.", "It costs €40 a month."),
         ("negation", "The port is not sealed.", "The port is sealed."),
-        ("negation", "The port is sealed.", "The port is not sealed."),
-        ("negation", "It weighs 172 grams and has a case.",
-         "It is not true: It weighs 172 grams and has a case."),
-        ("negation", "The port is\nnot sealed.", "The port is sealed."),
-        ("negation", "The port is also not sealed.", "The port is also sealed."),
         ("negation", "Oslo lies in the south of Norway.",
          "It is not true: Oslo lies in the south of Norway."),
     ],
@@ -55,24 +42,13 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
     [
         ("number", "It came out in 2021."),  # a date
         ("number", "See A12 and [3]."),  # a code and a citation
-        ("number", "It has two lenses."),
         ("date", "You may march on."),
-        ("date", "It has 2000 mAh."),
-        ("unit", "It has 3 lenses."),
-        ("name", "The phone is small."),
         ("invented", "It weighs 172 grams."),  # no other sample
         ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
-        ("negation", "No es caro y puede fallar."),
         ("negation", "Es ist leider nicht wasserdicht."),
-        ("negation", "Nunca es caro."),
-        ("negation", "Il ne marche plus aujourd'hui."),
-        ("negation", "L'appareil n'est plus dans la boîte."),
         ("negation", "The lid is hardly visible."),
-        ("negation", "The lid is scarcely visible."),
-        ("negation", "Barely a lid is visible."),
         ("negation", "تزن 172 جراما."),
         ("negation", "Kameras kosten 5 Euro im Laden."),
-        ("unit", "Es dauert 22 Minuten."),
     ],
 )
 def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
@@ -109,16 +85,12 @@ WEIGHS = "The Tarn weighs 172 grams."
     ("claim", "other", "changed"),
     [
         (WEIGHS, "A charger for your desk costs 40 euros.", "The Tarn weighs 40 grams."),
-        (WEIGHS, "| Charger | 40 |", "The Tarn weighs 40 grams."),
-        ("It came in 2021.", "A charger was sold with it since 1999.", "It came in 1999."),
         ("It comes from Anna Holm.", "A charger is sold by Karl Berg.", "It comes from Karl Berg."),
     ],
 )
 def test_a_neighbour_is_a_value_of_another_sentence(claim: str, other: str, changed: str) -> None:
     assert PERTURBATIONS["neighbour"](claim, material(TARN, other)) == changed
     take = PERTURBATIONS["neighbour"]
-    german = material("Das Gerät wiegt 172 Gramm. Es ist neu. Ein Kabel dazu kostet 40 Euro.")
-    assert take("Das Gerät wiegt 172 Gramm.", german) == "Das Gerät wiegt 40 Gramm."
     assert take("手机重172克。", material("手机重172克。", "充电器售价40欧元。")) == "手机重40克。"
     both = material("Anna lives in Oslo, the capital of Norway.", "It is a nice town, they say.")
     assert take("Anna lives in Oslo.", both) is None
@@ -128,15 +100,11 @@ def test_a_neighbour_is_a_value_of_another_sentence(claim: str, other: str, chan
     ("claim", "other"),
     [
         (WEIGHS, "With its case, the Tarn weighs 200 grams."),  # it is stated
-        (WEIGHS, "It is sold in a case. Then it weighs 200 grams, the Tarn."),
         (WEIGHS, "A charger costs 172 euros."),  # the same value
-        (WEIGHS, "A charger was sold with it since 1999."),  # a date
-        (WEIGHS, "A charger has 40% left."),
         ("The Tarn weighs at least 172 grams.", "A charger costs 40 euros."),
         ("The Tarn weighs 180 grams.", "A charger costs 40 euros."),  # of no sentence
         ("It comes from Anna Holm.", "A charger is sold by Anna Berg."),  # perhaps the same
         ("It comes from Oslo.", "A charger is sold by Karl Berg."),  # two words for one
-        ("The Tarn is small.", "A charger costs 40 euros."),
     ],
 )
 def test_a_neighbour_never_makes_a_true_claim(claim: str, other: str) -> None:
@@ -147,21 +115,10 @@ def names(*texts: str) -> list[str]:
     return names_in(texts, Capitals.of("\n".join(texts)))
 
 
-def test_names_are_words_with_capitals_within_a_sentence() -> None:
-    texts = ["Open the USB port of the Tarn Pro in April.", "It is new. Then Anna came."]
-    assert names(*texts) == ["USB", "Tarn Pro", "Anna"]
-    assert names("Open it.", "这是新的。") == []
-    assert names("It is what I'm told in Oslo.") == ["Oslo"]
-    assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
-    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
-
-
 @each_case(
     "text",
     [
         "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
-        "Anna Berg läuft jeden Sonntag eine Strecke durch den Wald von Oslo.",
-        "D'Kamera weegt 172 Gramm an huet e Gehais aus Aluminium.",  # Luxembourgish
         "THE PHONE WEIGHS 172 GRAMS AND HAS A CASE.",
         "The Long List of Known Stores and Their Owners in Oslo, Rome, Bergen, Paris, With Prices",
         "Telefon Oslo 172 gram",  # of no language that is known, and too short to tell
@@ -169,19 +126,6 @@ def test_names_are_words_with_capitals_within_a_sentence() -> None:
 )
 def test_where_capitals_do_not_tell_names_there_are_none(text: str) -> None:
     assert names(text) == []
-
-
-def test_no_german_noun_takes_the_place_of_another() -> None:
-    texts = {
-        "a": "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
-        "b": "Das Museum öffnet um neun Uhr und zeigt Gemälde aus Holland.",
-    }
-    samples = [
-        Sample(id=name, query="q", response=text, contexts=[Context(text=text)])
-        for name, text in texts.items()
-    ]
-    cases = select_cases(samples, 9)
-    assert [PERTURBATIONS["name"](case.claims[0], case.material) for case in cases] == [None, None]
 
 
 @each_case("kind", PERTURBATIONS)

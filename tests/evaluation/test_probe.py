@@ -11,32 +11,18 @@ from ragstone.evaluation.probe import find_paths
 LONG = "The filter is changed every six months."
 
 
-FOUND = {"dok": {"nr": 7, "titel": "W"}, "auszug": LONG, "relevanz": 0.9, "seite": 3}
-GERMAN = {
-    "ergebnis": {"antwort": {"text": "Ja.", "lang": "de"}, "fund-stellen": [FOUND]},
-    "frage": "q",
-}
-DOCUMENT = {"page_content": "x", "metadata": {"source": "a.md"}}
 QUOTES = {
     "output": {"text": "Yes."},
     "more_questions": ["What about the price of it?"],
     "quotes": [{"title": "T", "snippet": LONG, "url": "http://a"}],
 }
 MESSAGES = [{"type": "human", "content": "q"}, {"type": "ai", "content": "Yes."}]
-CHUNKS = [{"point_id": 1, "text": "t"}]
 
 
 @each_case(
     ("reply", "response", "contexts"),
     [
-        ({"response": "Yes.", "retrieved_chunks": CHUNKS}, "response", "retrieved_chunks"),
         ({"answer": "IP68", "sources": [LONG, "Short."]}, "answer", "sources"),
-        ({"answer": "A", "documents": [DOCUMENT]}, "answer", "documents"),
-        (
-            GERMAN,
-            "ergebnis.antwort.text",
-            'ergebnis."fund-stellen"[].{id: dok.nr, text: auszug, score: relevanz}',
-        ),
         (QUOTES, "output.text", "quotes[].{id: url, text: snippet}"),
         ({"choices": [{"message": {"content": LONG}}]}, "choices[0].message.content", None),
         ({"messages": MESSAGES}, "messages[-1].content", None),
@@ -55,7 +41,6 @@ def test_answer_and_contexts_are_recognized(
     [
         (b"data: {}", "the reply is not JSON: data: {}"),
         (b'{"error": "no field `frage`", "message": "What was asked?"}', "has no answer"),
-        (b'{"query": "a question of four words", "took": 3}', "has no answer"),
     ],
 )
 def test_a_reply_without_an_answer_is_none(reply: bytes, seen: str) -> None:

@@ -1,7 +1,7 @@
 import gzip
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -72,17 +72,10 @@ def values(run: Run, metric: str = "mrr@5") -> dict[str, float | None]:
 
 def test_an_example_computed_by_hand(tmp_path: Path) -> None:
     """q1 finds its document at 2, q2 at 1: the mean of 1/2 and 1."""
-    read: list[int] = []
-    run = known(tmp_path).run(written(tmp_path, "run", RUN), read.append)
+    run = evaluated(tmp_path)
     assert values(run) == {"q1": 0.5, "q2": 1.0}
     summary = run.summary()["mrr@5"]
     assert (summary.mean, summary.n, summary.scored) == (0.75, 2, 2)
-    assert run.manifest.source.name == "run"
-    assert read[-1] == len(RUN)
-    assert [row.sample.id for row in run.rows[:]] == ["q1", "q2"]
-    assert run.rows[-1].index == 1
-    with pytest.raises(IndexError):
-        run.rows[2]
     counts = run.counts.scores["mrr@5"]
     assert [one.sample_id for one in counts.worst(higher_is_better=True)] == ["q1", "q2"]
 
@@ -99,17 +92,12 @@ def test_scores_rank_and_of_equal_ones_the_greater_id(run: str, tmp_path: Path) 
     assert values(evaluated(tmp_path, "\ufeff" + QRELS, run)) == {"q1": 0.5, "q2": 1.0}
 
 
-@each_case(
-    ("lines", "value"),
-    [
-        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\n", 1.0),
-        ("q1 Q0 b 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
-        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\nq1 Q0 z 3 2 x\n", 0.5),
-        ("q1 Q0 b 1 1 x\nq2 Q0 c 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
-    ],
-)
-def test_equal_scores_may_stay_in_the_order_of_the_file(lines: str, value: float, tmp_path) -> None:
-    assert values(evaluated(tmp_path, "q1 0 a 1\n", lines, ties="given"))["q1"] == value
+def test_equal_scores_may_stay_in_the_order_of_the_file(tmp_path: Path) -> None:
+    for lines in (
+        "q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\nq1 Q0 z 3 2 x\n",
+        "q1 Q0 b 1 1 x\nq2 Q0 c 1 1 x\nq1 Q0 a 2 1 x\n",
+    ):
+        assert values(evaluated(tmp_path, "q1 0 a 1\n", lines, ties="given"))["q1"] == 0.5
 
 
 @each_case(("missing", "value", "mean"), [("zero", 0.0, 0.25), ("skip", None, 0.5)])
@@ -124,7 +112,6 @@ def test_a_judged_query_that_is_not_ranked_is_0_or_left_out(
         assert run.rows[1].scores["mrr@5"].reason == NOT_RANKED
     notes = " ".join(run.manifest.source.notes)
     assert "queries judged in qrels: 2; ranked: 1; both: 1" in notes
-    assert "judged but not ranked: 1" in notes
     assert ("counted as 0" if missing == "zero" else "left out") in notes
 
 
@@ -146,30 +133,20 @@ TWICE = '{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}'
     [
         (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 is already at line 3"),
         ("q1 Q0 a 1 nan x\n", "line 1: the score nan is not a number"),
-        (RUN + "\nq1 Q0 z 1 high x\n", "line 5: the score high is not a number"),
         (RUN + "q1 Q0 a 1 0.5\n", "line 4: 'q1 Q0 a 1 0.5' is not QUERY Q0 DOCUMENT RANK SCORE"),
-        ("q1 Q0 a 1 0.5\n", "line 1: 'q1 Q0 a 1 0.5' has an unknown form; write QUERY Q0"),
-        ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has an unknown form"),
-        ("# scores\n" + RUN, "line 1: '# scores' has an unknown form"),
-        ("q1 a 19\nq1 b 7\n", "line 1: 'q1 a 19' has an unknown form"),
-        ("q1 a 1\n" + RUN, "line 2: 'q1 Q0 b 1 2.0 x' is not QUERY DOCUMENT RANK"),
         ("q1\tb\t1\nq1\ta\t0.9\n", "the rank 0.9 is not a whole number; scores need a header"),
-        ("q1,a,1\n", "or a header such as query_id,document_id,rank or score (--map adds names)"),
         ("qid,docno,score\nq1,a\n", "line 2: there are 2 cells, but 3 names in the header"),
-        ("qid,docno,score\nq1,a,\n", "line 2: the score  is not a number"),
-        ('qid,docno,score\nq1,"a,1\n', "line 2: this is not CSV: unexpected end of data"),
         ("qid,docno,score\nq1,\ud83d,1\n", "this is not UTF-8 text"),
-        ("qid,docno,score\n", "there is no ranking"),
-        ('{"q1": {"a": "high"}}', "query 1: the score high of document a is not a finite number"),
-        ('{"q1": {"a": NaN}}', "query 1: the score nan of document a is not a finite number"),
         ('{"q1": {"a": 1}, "q1": {"b": 1}}', "invalid JSON: duplicate name q1"),
-        ('{\n"q1": {"a": 1', "invalid JSON"),
         ('[\n{"qid": "q1", "docno": "a"}]', "this is not an object, but a list; write {query:"),
         ("", "there is no ranking"),
-        ("\n \n", "there is no ranking"),
-        (b"PK\x03\x04", "this is a zip archive"),
+        ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 is already at line 1"),
+        ('{"query_id": "1", "ranking": ["a", 1.5]}', "contains 1.5"),
+        ('{"query_id": true, "ranking": []}', "the query's id is not text or"),
+        (TWICE, "is already on line 1"),
+        ("[" * 100_000, "invalid JSON"),
+        ('{"query_id": "2", "ranking": ["a", ""]}', "line 1: there is no document_id"),
         (RUN.encode("utf-16"), "this is UTF-16 text"),
-        (b"PAR1", "this is Parquet"),
         (gzip.compress(RUN.encode() * 100)[:-20], "the file is damaged"),
     ],
 )
@@ -182,63 +159,18 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
     assert told in str(raised.value)
 
 
-@each_case(
-    ("line", "told"),
-    [
-        ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 is already at line 1"),
-        ('{"query_id": "1", "ranking": ["a", 1.5]}', "contains 1.5"),
-        ('{"query_id": "1", "ranking": ["a", null]}', "contains None"),
-        ('{"query_id": "1", "ranking": "a"}', "is not a list"),
-        ('{"query_id": true, "ranking": []}', "the query's id is not text or"),
-        ('{"id": "1", "ranking": []}', "query_id not found"),
-        ('{"query_id": "1"}', "there is no ranking"),
-        (TWICE, "is already on line 1"),
-        ("[1]", "this is not an object"),
-        ("[" * 100_000, "invalid JSON"),
-        ('{"query_id": ', "invalid JSON"),
-        ("", "there is no ranking"),
-        ('{"query_id": "", "ranking": ["a"]}', "line 1: there is no query_id"),
-        ('{"query_id": " ", "ranking": ["a"]}', "line 1: there is no query_id"),
-        ('{"query_id": "", "ranking": []}', "there is no query_id"),
-        ('{"query_id": "2", "ranking": ["a", ""]}', "line 1: there is no document_id"),
-        ('{"query_id": "2", "ranking": [], "ranking": ["b"]}', "duplicate name ranking"),
-    ],
-)
-def test_what_is_wrong_with_lines_of_json_is_told(line: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as raised:
-        evaluated(tmp_path, run=line, name="run.jsonl")
-    assert told in str(raised.value)
-
-
-LARGE = '{"query_id": "q1", "relevance": {"a": 1' + "0" * 400 + "%s}}"
+LARGE = '{"query_id": "q1", "relevance": {"a": 1' + "0" * 400 + "}}"
 
 
 @each_case(
     ("qrels", "told"),
     [
         (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 is already judged at line 1"),
-        ("q1 0 a yes\n", "line 1: the grade yes is not a number"),
-        ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
-        ("q1 0 a\n", "line 1: 'q1 0 a' has an unknown form"),
-        ("q1 0 7\n", "line 1: 'q1 0 7' has an unknown form"),
-        ("q1 a 0 0 0.5\n", "line 1: 'q1 a 0 0 0.5' has an unknown form; write QUERY 0 DOCUMENT"),
-        ("q1 a 1 0.5\n", "line 1: 'q1 a 1 0.5' has an unknown form"),
-        ("query 0 doc rel\n" + QRELS, "0, 1 or 2; if this is a header, --map adds names"),
-        (QRELS + "q3 a 1\n", "line 4: 'q3 a 1' is not QUERY 0 DOCUMENT GRADE"),
         ("qid,docno,rel,rel\nq1,a,1,2\n", "there are two columns rel; rename one"),
-        ("qid\tdocno\nq1\ta\n", "no column found for grade among 'qid', 'docno'"),
         ("", "there are no judgments"),
-        ('{"query_id": " ", "relevance": {"a": 1}}\n', "line 1: there is no query_id"),
         ('{"query_id": "q", "relevance": {"a": 1, "b": 1, "a": 0}}', "a of query q is already"),
-        ('{"query_id": "q", "relevance": {"a": 1.0, "b": 1, "a": 0}}', "duplicate name a"),
-        (LARGE % "", "… of document a is not a finite"),
-        (LARGE % ', "b": 1.5', "… of document a is not a finite"),
-        (LARGE % ', "b": 1', "… of document a is not a finite"),
+        (LARGE, "… of document a is not a finite"),
         (b"q1 0 a 1\rq2 0 a 1\r", "line 1: there is a carriage return inside the line"),
-        (
-            "query_id,document_id,rank,score\nq1,a,1,0.2\n",
-            "column rank is of a ranking, not of judgments",
-        ),
     ],
 )
 def test_what_is_wrong_with_judgments_is_told_with_its_line(
@@ -256,16 +188,12 @@ def test_what_is_wrong_with_judgments_is_told_with_its_line(
     "qrels",
     [
         QRELS,
-        QRELS.replace(" ", "\t"),
-        QRELS.replace("\n", "\r\n"),
         "q1 a 1\nq1 b 0\nq2 c 2\n",
         "q1\ta\t1\tann\nq1\tb\t0\tby bob\nq2\tc\t2\tann\n",
         "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\nq2\tc\t2\n",
         "Query_ID,iter,Relevance,doc id\nq1,0,1,a\n\nq1,0,0,b\nq2,0,2,c\n",
-        "topic 0 docno label\nq1 0 a 1\nq1 0 b 0\nq2 0 c 2\n",
         'qid;pid;note;rel\n"q1"; a ;"x;\ny";1\nq1;b;;0\nq2;c;;2\n',
         '{"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}',
-        '{\n "q1": {\n  "a": 1, "b": 0},\n "q2": {"c": 2}\n}\n',
         '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n{"qid": "q2", "qrels": {"c": 2}}',
     ],
 )
@@ -284,7 +212,6 @@ def test_judgments_of_any_form_are_the_same(qrels: str, end: str, tmp_path: Path
         "q1 b 1\nq1 a 2\nq2 c 1\n",
         "q1\tb\t0\nq1\ta\t1\nq2\tc\t0\n",
         'qid,docid,docno,rank,score,query\nq1,7,a,1,1.5,w\nq1,8,b,0,2.5,"x, y"\nq2,9,c,0,1,z\n',
-        "rank\tquery_id\tdoc_id\n2\tq1\ta\n1\tq1\tb\n1\tq2\tc\n",
         "query_id,doc_id\nq1,b\nq1,a\nq2,c\n",
         '{"q1": {"a": 1.5, "b": 2.5}, "q2": {"c": -1}}',
         '{"q1": ["b", "a"], "q2": {"c": -1}}',
@@ -303,25 +230,18 @@ def test_columns_are_mapped_where_they_have_that_name(tmp_path: Path) -> None:
     columns = {"query_id": "question", "document_id": "passage", "grade": "useful"}
     for run in (RUN, "qid,docno,score\nq1,b,2\nq1,a,1\nq2,c,1\n"):
         assert values(evaluated(tmp_path, qrels, run, columns=columns)) == {"q1": 0.5, "q2": 1.0}
-    named = '{"query_id": "q1", "relevance": ["a"]}'
-    for qrels in (QRELS, '{"q1": {"a": 1}}', named, "qid,docno,grade\nq1,a,1\n"):
-        with pytest.raises(UsageError, match="map query_id=x has no effect: neither qrels nor run"):
-            evaluated(tmp_path, qrels, columns={"query_id": "x"})
     evaluation = known(tmp_path, columns={"score": "s"})  # it may be for one of several rankings
     assert len(evaluation.run(tmp_path / "run", several=True).rows) == 2
 
 
 def test_documents_with_their_querys_id_are_noted_or_left_out(tmp_path: Path) -> None:
     lines = ["a Q0 a 1 9 x\n", "a Q0 b 2 8 x\n", "c Q0 d 1 1 x\n", "e Q0 e 1 1 x\n"]
-    note = "ranked documents with their query's own id: 2; "
     for order in (lines, [lines[0], *lines[2:], lines[1]]):
         of = partial(evaluated, tmp_path, "a 0 b 1\nc 0 d 1\ne 0 z 1\n", "".join(order))
-        run = of()
-        assert values(run) == {"a": 0.5, "c": 1.0, "e": 0.0}
-        assert f"{note}--ignore-identical-ids leaves them out" in run.manifest.source.notes
+        assert values(of()) == {"a": 0.5, "c": 1.0, "e": 0.0}
         run = of(ignore_identical=True)
         assert values(run) == {"a": 1.0, "c": 1.0, "e": 0.0}
-        assert f"{note}left out" in run.manifest.source.notes
+        assert "query's own id: 2; left out" in " ".join(run.manifest.source.notes)
 
 
 @each_case(
@@ -331,7 +251,6 @@ def test_documents_with_their_querys_id_are_noted_or_left_out(tmp_path: Path) ->
         ("q1 Q0 z 1 1 x\nq2 Q0 y 1 1 x\n", "any of 2 rankings (first: retrieved z, relevant a);"),
         ("q1 Q0 a 1 1 x\nq2 Q0 c_1 1 1 x\n", "in 1 of 2 rankings (nearly equal: retrieved c_1"),
         ("q1 Q0 a 1 1 x\nq2 Q0 y 1 1 x\n", ""),
-        ("q1 Q0 b 1 1 x\nq2 Q0 y 1 1 x\n", ""),
     ],
 )
 def test_ids_that_do_not_match_are_noted(run: str, warned: str, tmp_path: Path) -> None:
@@ -361,8 +280,6 @@ def test_queries_are_whole_wherever_a_part_ends(tmp_path: Path, monkeypatch) -> 
     rows = (line.split() for line in lines)
     table = "".join(f"{q},{d},{score}\n" for q, _, d, _, score, _ in rows)
     assert values(of(f"qid,docno,score\n{table}")) == whole
-    with pytest.raises(InputError, match="line 3: document d0 of query q0 is already at line 1"):
-        of(lines[0] + "\n" + "".join(lines))
     scattered = "q2 Q0 c 1 0.5 x\nq1 Q0 a 2 1.0 x\nq3 Q0 a 1 1 x\nq2 Q0 z 1 9 x\nq1 Q0 b 1 2.0 x\n"
     for size in (1, 40, 1 << 20):
         monkeypatch.setattr(trec, "AT_ONCE", size)
@@ -391,13 +308,8 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     of = partial(evaluated, tmp_path, QRELS.replace("q", ""), frame, name="run.parquet")
     run = of(columns={"query_id": "q", "document_id": "passage", "score": "points"})
     assert values(run) == {"1": 1 / 3, "2": 1.0}
-    for columns, message in (
-        ({"query_id": "q"}, "no column found for document_id among 'q', 'passage', 'points'"),
-        ({"query_id": "no"}, "there is no column 'no'; the columns are 'q', 'passage', 'points'"),
-        ({"doc": "pid"}, "the fields are query_id"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            of(columns=columns)
+    with pytest.raises(UsageError, match="there is no column 'no'; the columns are 'q', 'passage'"):
+        of(columns={"query_id": "no"})
 
 
 def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:
@@ -441,22 +353,10 @@ def test_a_beir_folder_gives_judgments_and_the_queries_texts(tmp_path: Path) -> 
     assert values(run)["q1"] == 0.0
 
 
-def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="faithfulness needs"):
-        known(tmp_path, metrics=["faithfulness"])
-    for name in ("none", ""):
-        with pytest.raises(UsageError):
-            RankingEvaluation.of(tmp_path / name, Plan(metrics=("mrr",)))
-
-
 def test_numbers_are_the_same_without_the_extra(tmp_path: Path, monkeypatch) -> None:
     metrics = ("mrr", "ndcg", "bpref")
-    lines = known(
-        tmp_path,
-        '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n',
-        judged="q.jsonl",
-        metrics=metrics,
-    )
+    judgments = '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n'
+    lines = known(tmp_path, judgments, judged="q.jsonl", metrics=metrics)
     ranked = written(tmp_path, "r.jsonl", '{"query_id": "q1", "ranking": ["b", "a"]}\n')
     pairs = [(known(tmp_path, metrics=metrics), written(tmp_path, "run", RUN)), (lines, ranked)]
     with_it = [evaluation.run(path) for evaluation, path in pairs]
@@ -465,12 +365,8 @@ def test_numbers_are_the_same_without_the_extra(tmp_path: Path, monkeypatch) -> 
     for (evaluation, path), before in zip(pairs, with_it, strict=True):
         without = evaluation.run(path)
         assert [row.scores for row in before.rows] == [row.scores for row in without.rows]
-    for name, content in (("run.parquet", b"PAR1"), ("run.zst", b"\x28\xb5\x2f\xfd")):
-        with pytest.raises(UsageError, match=r"pip install 'ragstone\[scale\]'"):
-            evaluated(tmp_path, run=content, name=name)
-
-
-RANKINGS = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])
+    with pytest.raises(UsageError, match=r"pip install 'ragstone\[scale\]'"):
+        evaluated(tmp_path, run=b"PAR1", name="run.parquet")
 
 
 class First(RankingMetric):
@@ -482,51 +378,36 @@ class First(RankingMetric):
         return relevance.get(retrieved_ids[0], 0.0)
 
 
-class Whole(RankingMetric):
-    """Reckons all at once, and divides by what may be 0."""
+class Own(RankingMetric):
+    """Reckons all at once."""
 
-    name, label = "whole", "Whole"
+    name, label = "own", "Own"
 
-    def values(self, rankings: Rankings) -> NDArray[np.float64]:
-        with np.errstate(all="ignore"):
-            return np.ones(len(rankings)) / rankings.n_retrieved
-
-
-class Short(RankingMetric):
-    """Returns one value too few."""
-
-    name, label = "short", "Short"
-
-    def values(self, rankings: Rankings) -> NDArray[np.float64]:
-        return np.ones(len(rankings) - 1)
+    def __init__(self, reckon: Callable[[Rankings], NDArray[np.float64]]) -> None:
+        self.values = reckon
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @each_case(
     ("metric", "values", "failed"),
     [
         (First(), [1.0, 0.0, 0.0], {1: "the metric raised IndexError at test_ranking.py:"}),
-        (Whole(), [1.0, 0.0, 0.5], {1: "which is not a finite number"}),
-        (Short(), [0.0] * 3, dict.fromkeys(range(3), "values of shape (0,) for 1 queries")),
+        (Own(lambda all_: 1 / all_.n_retrieved), [1.0, 0.0, 0.5], {1: "not a finite number"}),
+        (
+            Own(lambda all_: np.ones(len(all_) - 1)),
+            [0.0] * 3,
+            dict.fromkeys(range(3), "shape (0,)"),
+        ),
     ],
 )
 def test_a_strangers_metric_fails_where_it_raises_and_counts_elsewhere(
     metric: RankingMetric, values: list[float], failed: dict[int, str]
 ) -> None:
-    found, why = score_rankings(metric, RANKINGS)
+    rankings = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])
+    found, why = score_rankings(metric, rankings)
     assert found.tolist() == values
     assert why.keys() == failed.keys()
     assert all(words in why[place] for place, words in failed.items())
-
-
-class Ours(First):
-    """As if it came with ragstone."""
-
-    __module__ = "ragstone.metrics.ours"
-
-
-def test_a_metric_of_ours_that_raises_ends_the_run() -> None:
-    with pytest.raises(IndexError):
-        score_rankings(Ours(), RANKINGS)
 
 
 def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> None:
@@ -537,10 +418,7 @@ def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> 
     run = evaluation.run(written(tmp_path, "run", "q3 Q0 a 1 1 x\nq1 Q0 a 1 1 x\n"))
     states = {row.sample.id: row.scores["first"].state.value for row in run.rows}
     assert states == {"q1": "scored", "q3": "scored", "q2": "failed"}
-    summary = run.summary()["first"]
-    assert (summary.mean, summary.failed, dict(summary.causes)) == (1.0, 1, {"metric_error": 1})
     assert "q2: the metric raised IndexError" in str(run.to_dict()["metrics"])
-    assert run.troubles == ("1 of 3 scores of first failed, more than 10% (max_failure_rate)",)
 
 
 def test_a_ranking_is_not_read_as_judgments(tmp_path: Path) -> None:

@@ -16,15 +16,12 @@ from ragstone.results.run import Run
 @pytest.fixture
 def ask(tmp_path: Path, german_api: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:  # noqa: F811
     monkeypatch.chdir(tmp_path)
-    body = {"eingabe": {"frage": "{query}", "anzahl": "{k}"}}
+    contexts = "ergebnis.fundstellen[].{id: dok.nr, text: auszug}"
     call = {
         "url": german_api,
         "headers": {"X-Mandant": "acme"},
-        "body": body,
-        "reply": {
-            "response": "ergebnis.antwort.text",
-            "contexts": "ergebnis.fundstellen[].{id: dok.nr, text: auszug}",
-        },
+        "body": {"eingabe": {"frage": "{query}", "anzahl": "{k}"}},
+        "reply": {"response": "ergebnis.antwort.text", "contexts": contexts},
     }
     Path("api.json").write_text(json.dumps({"calls": {"ask": call}}), encoding="utf-8")
     Path("a.csv").write_text("query\nEins?\nZwei?\n", encoding="utf-8")

@@ -1,26 +1,24 @@
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.cases import each_case
 
-from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.errors import Cause
 from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.scoring import NO_ID, rescore_row, score_retrieval, score_rows
+from ragstone.evaluation.scoring import NO_ID, score_retrieval, score_rows
 from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge, outcome_of
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.metrics.text import TextMetric
 from ragstone.reports.worst import worst_samples
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
@@ -56,25 +54,17 @@ async def scored(
         return sorted([result async for result in results], key=lambda result: result.index)
 
 
-@dataclass(frozen=True)
 class Broken(RankingMetric):
-    name: ClassVar[str] = "broken"
+    name, label = "broken", "Broken"
 
     def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
-        del relevance
-        return 1 / len(retrieved_ids)
+        return (1 + 0 * len(relevance)) / len(retrieved_ids)
 
 
-@dataclass(frozen=True)
-class Unjudged(RankingMetric):
-    """The number of documents, for which no relevance is needed."""
+class Unjudged(Broken):
+    """A metric for which no relevance is needed."""
 
-    name: ClassVar[str] = "unjudged"
-    needs: ClassVar[tuple[str, ...]] = ("ranking",)
-
-    def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
-        del relevance
-        return len(retrieved_ids)
+    name, needs = "unjudged", ("ranking",)
 
 
 def ours(cls: type[M]) -> M:
@@ -82,9 +72,8 @@ def ours(cls: type[M]) -> M:
     return type(cls.__name__, (cls,), {"__module__": "ragstone.metrics.ours"})()
 
 
-@dataclass(frozen=True)
 class Crashes(Metric):
-    name: ClassVar[str] = "crashes"
+    name, label = "crashes", "Crashes"
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         raise ZeroDivisionError("a bug", sample, ask)
@@ -117,11 +106,9 @@ async def test_a_failure_of_the_judge_is_a_failed_score_of_that_row_and_metric_o
     [
         ({"relevance": None}, "hit@2", "the row has no relevance (column point_ids)"),
         ({"contexts": None}, "hit@2", "the row has no ranking (or contexts)"),
-        ({"contexts": None}, "faithfulness", "the row has no contexts"),
         ({"response": None}, "faithfulness", "the row has no response"),
         ({"response": ""}, "faithfulness", "the response is empty"),
         ({"contexts": (Context(text="a"), Context(text="b"))}, "hit@2", NO_ID),
-        ({"contexts": (Context(text="a"), Context(id="1", text="b"))}, "mrr@5", NO_ID),
     ],
 )
 async def test_what_does_not_arise_is_undefined_with_the_reason(
@@ -164,21 +151,14 @@ async def test_what_the_target_failed_to_give_fails_the_metrics_that_need_it(
     assert (result.scores["hit@2"].state, result.scores["hit@2"].cause) == ("failed", "timeout")
 
 
-@each_case(
-    ("ids", "note"),
-    [
-        ("1 2 3", None),
-        ("1 2 1", "1 document is repeated in the ranking"),
-        ("1 1 1 2 2", "3 documents are repeated in the ranking"),
-    ],
-)
-async def test_duplicates_are_noted(ids: str, note: str | None) -> None:
-    ranking = tuple(Context(id=id_) for id_ in ids.split())
-    (result,) = await scored([row(ranking=ranking)], [HIT, RECALL])
-    said = [f"{note}; only the first rank counts"] if note else []
-    assert list(result.notes) == said
-    (result,) = await scored([row(ranking=ranking, relevance=None)], [HIT])
-    assert result.notes == ()  # the row is not scored
+async def test_duplicates_are_noted() -> None:
+    note = "3 documents are repeated in the ranking; only the first rank counts"
+    for ids, notes in (("1 2 3", ()), ("1 1 1 2 2", (note,))):
+        ranking = tuple(Context(id=id_) for id_ in ids.split())
+        (result,) = await scored([row(ranking=ranking)], [HIT, RECALL])
+        assert result.notes == notes
+        (result,) = await scored([row(ranking=ranking, relevance=None)], [HIT])
+        assert result.notes == ()  # the row is not scored
 
 
 class PanicError(BaseException):
@@ -194,11 +174,8 @@ class UnreadableError(Exception):
     ("given", "reason"),
     [
         (0.5, "it returned a float, not a Score"),
-        (None, "it returned a NoneType, not a Score"),
         (Score.scored(0.5).model_copy(update={"value": float("nan")}), "a finite number"),
-        (Score.undefined("why").model_copy(update={"value": 1.0}), "cannot have the value 1.0"),
         (ZeroDivisionError("oh"), "the metric raised ZeroDivisionError at test_scoring.py"),
-        (SystemExit(3), "SystemExit at test_scoring.py"),
         (PanicError("oh"), "PanicError at test_scoring.py"),
         (asyncio.CancelledError(), "CancelledError at test_scoring.py"),
         (UnreadableError(), "(its text raised RuntimeError)"),
@@ -206,8 +183,7 @@ class UnreadableError(Exception):
 )
 async def test_a_strangers_metric_without_a_score_fails(given: object, reason: str) -> None:
     class Odd(Metric):
-        name: ClassVar[str] = "odd"
-        label: ClassVar[str] = "Odd"
+        name, label = "odd", "Odd"
 
         async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
             await asyncio.sleep(0)
@@ -223,13 +199,12 @@ async def test_a_strangers_metric_without_a_score_fails(given: object, reason: s
         assert [result.scores[str(each)].value for each in metrics[1:]] == [1.0] * len(metrics[1:])
 
 
-@each_case("error", [SystemExit(3), PanicError("oh"), UnreadableError()])
-async def test_a_strangers_ranking_metric_that_leaves_fails(error: BaseException) -> None:
+async def test_a_strangers_ranking_metric_that_leaves_fails() -> None:
     class Leaves(RankingMetric):
         name, label = "leaves", "Leaves"
 
-        def values(self, rankings: Rankings) -> NDArray[np.float64]:  # noqa: ARG002
-            raise error
+        def values(self, rankings: Rankings) -> NDArray[np.float64]:
+            raise PanicError(rankings)
 
     (result,) = await asyncio.wait_for(scored([row(7)], [Leaves()]), 30)
     assert result.scores["leaves"].cause is Cause.METRIC_ERROR
@@ -253,20 +228,8 @@ async def test_a_crashing_ranking_metric_fails_the_rows_that_it_crashes_on() -> 
     with pytest.raises(ZeroDivisionError) as raised:
         score_retrieval(rows, [ours(Broken)])
     assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
-
-
-def test_a_crash_of_many_rows_that_is_none_of_one_row_comes_through() -> None:
-    @dataclass(frozen=True)
-    class Together(RankingMetric):
-        name: ClassVar[str] = "together"
-
-        def values(self, rankings: Rankings) -> NDArray[np.float64]:
-            return np.ones(1 // (2 - len(rankings)))
-
     with pytest.raises(ZeroDivisionError):
-        score_retrieval([row(0), row(1)], [ours(Together)])
-    ranked = score_retrieval([row(0), row(1)], [Together()])
-    assert [each.scores["together"].value for each in ranked] == [1, 1]
+        score_rankings(ours(Broken), Rankings.of([[]], [{"a": 1.0}]))
 
 
 async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
@@ -300,9 +263,8 @@ def test_ranking_metrics_that_need_less_do_not_lend_it_to_the_others() -> None:
 
 
 async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() -> None:
-    @dataclass(frozen=True)
     class Notes(Metric):
-        name: ClassVar[str] = "notes"
+        name, label = "notes", "Notes"
 
         async def score(self, sample: Sample, ask: Ask) -> Score:
             await ask(ExtractClaims(query=sample.query, response="x"))
@@ -319,22 +281,18 @@ async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() 
 
 async def test_a_rows_tags_go_to_the_judge_that_names_them() -> None:
     class Tagged(ScriptedJudge):
-        tags = frozenset({"language"})
+        tags = frozenset({"language", "area", "page"})
 
     judge = Tagged(JUDGE.answers)
-    tags = {"language": "German", "other": 1}
+    tags = {"language": "German", "page": 5, "area": None, "other": 1}
     (result,) = await scored([row(tags=tags)], [FAITHFULNESS, HIT], judge)
     seen = [getattr(question, "tags", None) for question in judge.asked]
-    assert seen == [(("language", "German"),)] * 2
-    again = await rescore_row(result, [get("faithfulness:ragas")])  # which asks nobody
-    assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:ragas"]
-    assert again.scores["faithfulness:ragas"].value == 1
-    assert (again.exchanges, len(judge.asked)) == (result.exchanges, 2)
-    with pytest.raises(QuestionNotSupportedError, match="has no answer"):
-        await rescore_row(result, [get("faithfulness,allow_partial=true")])
+    assert seen == [(("area", ""), ("language", "German"), ("page", "5"))] * 2
+    key = ExtractClaims(query="How long?", response="It lasts 20 hours.").key
+    assert result.exchanges[0].key == key, "the ledger has no tags"
 
 
-@each_case("value", [(7.0,), (math.nan,), ("high",), None])
+@each_case("value", [(math.nan,), ("high",)])
 async def test_a_reply_that_a_judge_did_not_check_is_checked(value: object) -> None:
     class Similar(Judge):
         name = "similar"
@@ -381,10 +339,8 @@ class SyncJudge(Judge):
     [
         (OddJudge(None), "the judge returned a NoneType"),
         (OddJudge(KeyError("a")), "the judge raised KeyError at test_scoring.py"),
-        (OddJudge(SystemExit(3)), "SystemExit at test_scoring.py"),
         (OddJudge(PanicError("oh")), "PanicError at test_scoring.py"),
         (OddJudge(asyncio.CancelledError()), "CancelledError at test_scoring.py"),
-        (OddJudge(UnreadableError()), "(its text raised RuntimeError)"),
         (SyncJudge(), "can't be used in 'await' expression"),
     ],
 )
@@ -418,24 +374,12 @@ def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_t
 
 async def test_a_strangers_metric_gets_the_accepted_answer_that_fits() -> None:
     class Own(Metric):
-        name: ClassVar[str] = "own"
-        label: ClassVar[str] = "Own"
-        needs: ClassVar[tuple[str, ...]] = ("response", "reference")
+        name, label, needs = "own", "Own", ("response", "reference")
 
         async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
             return Score.scored(sample.response == sample.reference)
-
-    @dataclass(frozen=True)
-    class Length(TextMetric):
-        name: ClassVar[str] = "length"
-
-        def compare(self, response: str, reference: str) -> Score:
-            return Score.scored(min(len(response), len(reference)))
 
     (result,) = await scored([row(response="a", reference=("b", "a"))], [Own()])
     score = result.scores["own"]
     assert (score.value, score.detail) == (1.0, {"note": "accepted answer 2 of 2: 'a'"})
     assert result.sample.reference == ("b", "a")
-    (result,) = await scored([row(response="a bcd", reference=("a", "zzzz"))], [Length()])
-    score = result.scores["length"]
-    assert (score.value, score.detail) == (4.0, {"note": "accepted answer 2 of 2: 'zzzz'"})

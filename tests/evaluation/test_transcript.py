@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.evaluation.scoring import MetricAsker, Transcript
+from ragstone.errors import Cause, JudgeError
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T, VerifyClaims
@@ -33,9 +33,7 @@ async def test_an_equal_question_is_not_asked_again_nor_while_it_is_under_way() 
 async def test_a_failure_is_shared_and_not_tried_again() -> None:
     transcript = Transcript(judge := slow(extract_claims=Failure(Cause.TIMEOUT, "too late")))
     told = await asyncio.gather(*(transcript.reply(ONE) for _ in range(3)), return_exceptions=True)
-    assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
-        (JudgeFailureError, Cause.TIMEOUT, "too late")
-    ] * 3
+    assert [(type(error), str(error)) for error in told] == [(JudgeFailureError, "too late")] * 3
     with pytest.raises(JudgeError, match="too late"):
         await transcript.reply(SAME)
     assert judge.asked == [ONE]
@@ -48,14 +46,10 @@ async def test_a_bug_in_a_users_judge_fails_the_question_and_one_in_ragstone_the
         async def answer(self, question: Question[T]) -> Reply[T]:
             raise ZeroDivisionError(question)
 
-    transcript = Transcript(Broken())
-    with pytest.raises(JudgeError, match=r"the judge raised ZeroDivisionError at test_transcript"):
-        await transcript.reply(ONE)
-    Broken.__module__ = "ragstone.judges.broken"
-    transcript = Transcript(Broken())
-    with pytest.raises(ZeroDivisionError):
-        await transcript.reply(ONE)
-    assert transcript.exchanges == ()
+    for module, error in ((__name__, JudgeError), ("ragstone.judges.broken", ZeroDivisionError)):
+        Broken.__module__ = module
+        with pytest.raises(error):
+            await Transcript(Broken()).reply(ONE)
 
 
 async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> None:
@@ -72,10 +66,6 @@ async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> 
     assert first.latency_ms >= 19
     assert before <= first.started_at <= time.time()
     assert (second.key, second.kind, second.outcome) == (verify.key, "verify_claims", failure)
-    transcript = Transcript(ScriptedJudge(ANSWERS))
-    with pytest.raises(QuestionNotSupportedError):
-        await transcript.reply(verify)
-    assert transcript.exchanges == ()
 
 
 async def test_closing_cancels_what_is_under_way_and_waits() -> None:
@@ -99,36 +89,3 @@ async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others()
     assert (await patient).value == (CLAIM,)
     assert impatient.cancelled()
     assert judge.asked == [ONE]
-
-
-class Tagged(ScriptedJudge):
-    """Names two tags in its prompts."""
-
-    tags = frozenset({"language", "area"})
-
-
-async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> None:
-    judge = Tagged(ANSWERS)
-    for tags in ({"language": "German", "area": 5, "other": "x"}, {"language": None}, {}):
-        transcript = Transcript(judge, tags)
-        await transcript.reply(ONE)
-        await transcript.reply(SAME)
-        assert [exchange.key for exchange in transcript.exchanges] == [ONE.key]
-    assert judge.asked == [
-        ONE.varied(tags=(("area", "5"), ("language", "German"))),
-        ONE.varied(tags=(("area", ""), ("language", ""))),
-        ONE.varied(tags=(("area", ""), ("language", ""))),
-    ]
-
-
-async def test_notes_are_remembered_by_who_asked() -> None:
-    noted = Reply((CLAIM,), notes=("one was left out", "asked twice"))
-    judge = ScriptedJudge({"extract_claims": lambda q: noted if q == ONE else [CLAIM]})
-    transcript = Transcript(judge)
-    first, second = MetricAsker(transcript), MetricAsker(transcript)
-    for question in (ONE, OTHER, SAME):
-        assert await first(question) == (CLAIM,)
-    await second(OTHER)
-    assert list(first.notes) == ["one was left out", "asked twice"]
-    assert list(second.notes) == []
-    assert judge.asked == [ONE, OTHER]

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, QuestionNotSupportedError
 from ragstone.judges.base import ScriptedJudge
-from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, join_outcomes
+from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
@@ -86,16 +85,6 @@ async def test_claims_are_put_in_even_batches(count: int, size: int, parts: list
     assert (reply.usage, reply.notes) == (Usage(calls=len(parts)), ())
 
 
-async def test_all_batches_are_put_at_once() -> None:
-    judge = scripted(seconds=0.02)
-    reply = asyncio.create_task(
-        split(judge).answer(VerifyClaims(claims=claims(200), contexts=("c",), batch_size=10))
-    )
-    await asyncio.sleep(0.01)
-    assert judge.under_way == 20
-    assert len((await reply).value) == 200
-
-
 async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(tmp_path: Path):
     """Also with tags, which a part keeps."""
     judge = scripted()
@@ -130,14 +119,6 @@ async def test_contexts_that_do_not_fit_are_read_in_windows_and_nothing_is_asked
     assert all(sum(map(estimated_tokens, window)) <= ROOM for window in windows)
     assert "".join("".join(window) for window in windows) == "".join(contexts)
     assert all(piece.startswith(("Fact", "Short")) for window in windows for piece in window)
-
-
-async def test_equal_claims_in_parts_of_their_own_are_asked_about_once() -> None:
-    judge = scripted()
-    question = VerifyClaims(claims=("a", "b", "a"), contexts=("c",), batch_size=1)
-    reply = await split(judge).answer(question)
-    assert [verdict.reason for verdict in reply.value] == ["a", "b", "a"]
-    assert (len(judge.asked), reply.usage) == (2, Usage(calls=2))
 
 
 @each_case(
@@ -265,7 +246,6 @@ def rating(**texts: object) -> RateResponse:
     "texts",
     [
         *({name: "x" * 2_400} for name in ("query", "response", "reference")),
-        {"contexts": ("x" * 1_200,) * 2},
         {"query": "x" * 1_200, "contexts": ("x" * 1_200,)},
     ],
 )
@@ -279,25 +259,6 @@ async def test_texts_too_long_to_be_rated_together_are_not_rated(texts: dict[str
     question = rating(response="x" * 900, contexts=("x" * 1_000,), reference="")
     assert (await split(judge, context_window=2 * ROOM).answer(question)).value.level == 5
     assert judge.asked == [question]
-
-
-def test_parts_come_to_one_reply_with_all_that_they_tell() -> None:
-    three = Usage(calls=3)
-    parts = [
-        Reply(1, three, notes=("a", "b"), raw="one"),
-        Reply(2, notes=("b",), attempts=2),
-        Reply(3, raw="three"),
-    ]
-    whole = Reply(6, three, ("a", "b"), raw="one\n\nthree", attempts=2)
-    assert join_outcomes(parts, sum) == whole
-    doubtful = [*parts[:2], Reply(3, raw="three", final=False)]
-    assert join_outcomes(doubtful, sum) == replace(whole, final=False)
-
-
-def test_one_failed_part_fails_the_whole_with_all_that_was_written() -> None:
-    failed = Failure(Cause.TIMEOUT, "too late", usage=ONE)
-    whole = join_outcomes([Reply(1, Usage(calls=2), raw="one"), failed, Reply(3, raw="three")], sum)
-    assert whole == replace(failed, raw="one\n\nthree", usage=Usage(calls=3))
 
 
 def texts_of(question: GradeContexts | GradeSentences) -> tuple[str, ...]:

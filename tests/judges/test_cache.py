@@ -69,7 +69,7 @@ async def test_rows_that_ask_the_same_at_once_make_one_call(path: Path) -> None:
     assert replies.count(FREE) == 18
 
 
-@pytest.mark.parametrize("error", [Failure, CallError, JudgeError, UsageError])
+@pytest.mark.parametrize("error", [Failure, CallError, UsageError])
 async def test_and_share_its_failure_which_cost_once(error: type, path: Path) -> None:
     def fail(_: object) -> object:
         if error is Failure:

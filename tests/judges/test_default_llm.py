@@ -13,7 +13,6 @@ from tests.cases import each_case
 import ragstone
 from ragstone.__main__ import main
 from ragstone.errors import UsageError
-from ragstone.evaluation.runner import Evaluation
 from ragstone.types.config import Plan
 
 NAME, OFFLINE, LLM = "response_relevancy", "offline", "openai:gpt-4o-mini"
@@ -116,14 +115,6 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
         "generate_queries; use an LLM as judge. To use openai:gpt-4o-mini, set "
         "OPENAI_API_KEY\n"
     )
-
-
-def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> None:
-    done = run("a.jsonl", "-m", NAME, "--dry-run")
-    assert done.code == 0
-    assert REASON in " ".join(done.out.split())
-    assert Evaluation.estimate(ROWS, metrics=NAME).calls == (2, 2)
-    assert not server.asked
 
 
 def test_a_resumed_run_keeps_its_judge(server: Any, run: Any, monkeypatch: pytest.MonkeyPatch):

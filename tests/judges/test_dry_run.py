@@ -57,8 +57,6 @@ async def test_a_judge_may_take_chatter_for_one_claim() -> None:
     for guess, found in ((LEAST, []), (MOST, ["Sure!"])):
         reply = await DryRunJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
         assert [claim.text for claim in reply.value] == found
-        few = await DryRunJudge(LLM, guess).answer(QUESTIONS["extract_claims"])
-        assert len({claim.text for claim in few.value}) == (4 if found else 2)
 
 
 async def test_nobody_is_opened_or_asked() -> None:

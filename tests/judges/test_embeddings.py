@@ -97,19 +97,13 @@ async def test_a_blank_text_has_no_likeness(faulty, judge, text: str, other: str
     assert faulty.calls == []
 
 
-@each_case(
-    ("vector", "expected"),
-    [
-        *(([3 * size, 4 * size], 0.96) for size in (1e-320, 1e-200, 1.0, 1e300)),
-        *(([4 * size, 3 * size], 1.0) for size in (0.1, 1 / 3, -0.1, 1e-8)),
-    ],
-)
-async def test_the_size_of_a_vector_does_not_matter(faulty, judge, vector, expected) -> None:
-    faulty.script(EMBED, embeds({"east": [4, 3], "north": vector}))
-    (value,) = (await judge.answer(TextSimilarity(text="east", others=("north",)))).value
-    assert abs(value) == pytest.approx(expected, abs=1e-3)
-    assert abs(value) <= 1.0
-    assert (value > 0) is (vector[0] > 0)
+@each_case("size", [1e-320, 1e-200, 1 / 3, 1e300])
+async def test_the_size_of_a_vector_does_not_matter(faulty, judge, size: float) -> None:
+    for vector, expected in (([3 * size, 4 * size], 0.96), ([-4 * size, -3 * size], -1.0)):
+        faulty.script(EMBED, embeds({"east": [4, 3], "north": vector}))
+        (value,) = (await judge.answer(TextSimilarity(text="east", others=("north",)))).value
+        assert value == pytest.approx(expected, abs=1e-3)
+        assert abs(value) <= 1.0
 
 
 @each_case(
@@ -178,39 +172,3 @@ async def test_replies_hold_cosines_and_no_vectors(faulty) -> None:
         assert exchange.outcome.raw is None
     assert len(faulty.calls) == told.usage().calls == 2
     assert told.stopped, "embeddings spend the judge's budget"
-
-
-@each_case(
-    ("reply", "status", "calls", "cause"),
-    [
-        ({"error": "no"}, 429, 6, Cause.RATE_LIMITED),
-        ({"error": "no"}, 500, 6, Cause.UNREACHABLE),
-        ({"error": "no"}, 400, 3, Cause.REJECTED),
-        (b"not json", 200, 3, Cause.MALFORMED),
-        ({"data": [{"index": 0, "embedding": [1, 2]}]}, 200, 3, Cause.COUNT_MISMATCH),
-    ],
-)
-async def test_an_endpoint_that_fails_makes_no_number(
-    faulty, behave, quick, reply: object, status: int, calls: int, cause: Cause
-) -> None:
-    faulty.calls.clear()
-    faulty.script(EMBED, behave.reply(reply, status=status))
-    told = await run(faulty, AnswerSimilarity(), retries=1)
-    scores = [row.scores["answer_similarity"] for row in told.rows]
-    failed = ("failed", None, cause)
-    assert [(score.state, score.value, score.cause) for score in scores] == [failed] * 3
-    assert len(faulty.calls) == calls
-
-
-async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) -> None:
-    faulty.script(EMBED, embeds())
-    told = await run(faulty, AnswerSimilarity())
-    where = f"{faulty.url}/v1"
-    assert told.manifest.judge == told.manifest.plan.judge == "openai:m"
-    assert told.manifest.judge_note == (
-        f"an LLM at {where}; its verdicts are opinions, not facts; "
-        f"text_similarity by openai:e (cosines of embeddings at {where})"
-    )
-    faulty.script(CHAT, says(behave, {"claims": []}))
-    other = await run(faulty, "faithfulness")
-    assert other.manifest.judge_note == f"an LLM at {where}; its verdicts are opinions, not facts"

@@ -5,11 +5,7 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import InputError, UsageError
-from ragstone.judges.batching import SplitJudge
-from ragstone.judges.cache import CachedJudge
-from ragstone.judges.factory import LEAST, MOST, DryRunJudge, make_judge
-from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.factory import LEAST, make_judge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
@@ -24,31 +20,11 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
-def layers(plan: Plan, **options: object) -> list[type]:
-    """Return the classes of the judge and of those within it, where no texts are compared."""
-    judge, found = make_judge(plan, asked=[[KIND]], **options), []
-    while judge is not None:
-        found.append(type(judge))
-        judge = getattr(judge, "judge", None)
-    return found
-
-
-def test_what_stands_around_a_model(tmp_path: Path) -> None:
-    assert layers(Plan()) == [OfflineJudge]
-    plan = Plan(judge="openai:m")
-    assert layers(plan) == [SplitJudge, CachedJudge, LlmJudge]
-    assert layers(plan.model_copy(update={"cache": False})) == [SplitJudge, LlmJudge]
-    assert layers(plan, guess=LEAST) == [SplitJudge, DryRunJudge, LlmJudge]
-    assert list(tmp_path.iterdir()) == [], "making a judge writes nothing"
-
-
 @each_case(
     ("judge", "name"),
     [
         ("offline,openai:a", "offline,3*openai:a"),
         ("openai:a, openai:b", "3*openai:a,3*openai:b"),
-        ("openai:a", "3*openai:a"),
-        ("offline,threshold=0.6", "offline,threshold=0.6"),
     ],
 )
 def test_several_names_or_votes_are_a_panel(judge: str, name: str) -> None:
@@ -60,41 +36,17 @@ def test_several_names_or_votes_are_a_panel(judge: str, name: str) -> None:
             assert len(set(identities)) == len(identities), "a vote is asked anew"
 
 
-def places(judge: str, votes: int) -> list[str | None]:
-    panel = make_judge(Plan(judge=judge, votes=votes), asked=[[KIND]])
-    assert isinstance(panel, PanelJudge)
-    return [judge.identity(KIND) for judge in panel.judges]
-
-
-def test_the_votes_of_a_name_are_told_apart_however_often_it_is_named() -> None:
-    """So a vote is asked anew, and found again in the cache by its number."""
-    thrice = places("openai:a", 3)
-    assert places("openai:a,openai:a,openai:a", 1) == thrice
-    assert len(set(places("openai:a,openai:a", 2))) == 4
-    mixed = places("openai:a,openai:b,openai:a", 1)
-    assert [mixed[0], mixed[2]] == thrice[:2]
-    assert mixed[1] == make_judge(Plan(judge="openai:b")).identity(KIND)
-
-
 @each_case(
     ("name", "told"),
     [
         *((name, "such as openai:gpt-4o-mini, or use offline") for name in ("openai", ":m", "")),
-        ("openai:a,", "there is no judge named ''; name an LLM as "),
-        (
-            "gpt-4o:",
-            "there is no judge named 'gpt-4o:'; name an LLM as .*such as openai:gpt-4o, or",
-        ),
+        ("gpt-4o:", "no judge named 'gpt-4o:'; name an LLM as .*such as openai:gpt-4o, or"),
         ("ofline", "did you mean 'offline'"),
         ("opanai:gpt-4o", "did you mean 'openai'"),
-        ("locl:models/nli", "did you mean 'local'"),
-        ("local:m,lables=a/b", "did you mean 'labels'"),
-        ("local:m,threshold=2", "a local judge's threshold"),
         ("local:m,threshold=0.5,threshold=0.9", "threshold= is set twice"),
         ("offline,threshold=2", "the offline judge's threshold"),
         ("offline,treshold=0.6", "option of the offline judge.*threshold"),
         ("openai:a,threshold=0.7", "options such as threshold= are for local judges"),
-        ("offline,openai:a,threshold=0.7", "options such as threshold= are for local judges"),
     ],
 )
 def test_a_name_that_stands_for_nothing_is_refused(name: str, told: str) -> None:
@@ -165,12 +117,7 @@ NGRAMS = "offline (hashed character n-grams, not meaning)"
         ("vllm:m", "ollama:e:latest", None, "ollama:e:latest (cosines of"),
         # a base_url is the place of the judge's provider
         ("vllm:m", "vllm:e", HERE, f"vllm:e (cosines of embeddings at {HERE})"),
-        (
-            "vllm:m",
-            "openai:e",
-            HERE,
-            "openai:e (cosines of embeddings at https://api.openai.com/v1)",
-        ),
+        ("vllm:m", "openai:e", HERE, "openai:e (cosines of embeddings at https://api.openai.com"),
         ("offline", "openai:e", HERE, f"openai:e (cosines of embeddings at {HERE})"),
     ],
 )
@@ -202,15 +149,6 @@ def test_a_model_that_can_make_no_embeddings(name: str) -> None:
         make_judge(Plan(embedding_model=name))
 
 
-async def test_a_dry_run_counts_the_embeddings() -> None:
-    plan = Plan(judge="openai:gpt-4o-mini", votes=3)
-    for guess in (LEAST, MOST):
-        async with make_judge(plan, guess=guess) as judge:
-            usage = (await judge.answer(TextSimilarity(text="a" * 400, others=("b",)))).usage
-        assert (usage.calls, usage.prompt_tokens) == (1, 101)
-        assert usage.cost_usd
-
-
 async def test_a_panel_has_texts_compared_once(judge_server, kit) -> None:
     async def vectors(asked, _: object) -> object:
         texts = asked.body["input"]
@@ -236,30 +174,6 @@ def test_a_prompt_that_is_none_is_told_before_the_run(prompts: dict[str, str], s
     Path("bad.md").write_text("# system\nCheck.\n# user\n{contexts}\n", encoding="utf-8")
     with pytest.raises(InputError, match=said):
         make_judge(Plan(judge="openai:m", prompts=prompts))
-
-
-@pytest.mark.parametrize(("judge", "calls"), [("openai:a", 24), ("openai:a,openai:b", 40)])
-def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, calls: int) -> None:
-    judge_server.delay = 0.02
-    ragstone.evaluate(
-        kit.samples(8),
-        metrics="faithfulness",
-        judge=judge,
-        config={"batch_size": 3, "rpm": 60 / 0.02},
-        base_url=judge_server.url,
-        concurrency=4,
-        cache=False,
-    )
-    assert 2 <= judge_server.most <= 4
-    times = sorted(asked.at for asked in judge_server.asked)
-    assert len(times) == calls
-    assert times[-1] - times[0] >= (calls - 2) * 0.02
-
-
-def test_all_judges_spend_one_budget(judge_server, kit) -> None:
-    options = {"metrics": "faithfulness", "base_url": judge_server.url, "max_calls": 7}
-    run = ragstone.evaluate(kit.samples(5), judge="openai:a,openai:b", **options)
-    assert len(judge_server.asked) == run.usage().calls == 7
 
 
 @each_case(

@@ -94,14 +94,6 @@ async def drop(asked, request: web.Request, kit) -> object:
     return web.Response()
 
 
-async def break_off(asked, request: web.Request, kit) -> object:
-    response = web.StreamResponse(headers={"Content-Length": "9999"})
-    await response.prepare(request)
-    await response.write(b'{"choices": [{"message": {"content": "')
-    request.transport.close()
-    return response
-
-
 def cut(answer: dict, chat: Callable, *, finish: str = "stop") -> object:
     text = json.dumps(answer)
     return chat(text[: len(text) * 2 // 3], finish=finish)
@@ -129,7 +121,6 @@ FAULTS = {
     "500": Fault(status(500), Cause.UNREACHABLE),
     "hang": Fault(hang, Cause.TIMEOUT, VERIFY, timeout=1.0),
     "drop": Fault(drop, Cause.UNREACHABLE),
-    "drop within the reply": Fault(break_off, Cause.TRUNCATED),
 }
 
 

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.embeddings import SimilarityJudge, compare_texts
-from ragstone.types.questions import DetectAbstention, TextSimilarity
+from ragstone.judges.embeddings import compare_texts
 
 
 def test_the_worked_example() -> None:
@@ -35,12 +33,7 @@ def test_case_width_and_punctuation_count_for_nothing(text: str, other: str) -> 
     ("near", "text", "far"),
     [
         ("How long does it charge?", "How long does charging take?", "Who wrote the book?"),
-        ("Сколько заряжается батарея?", "Как долго заряжать батарею?", "Кто написал книгу?"),
         ("电池要充多久?", "电池充电需要多久?", "谁写了这本书?"),
-        ("電池の充電時間は?", "電池は何時間で充電できますか?", "誰が本を書きましたか?"),
-        ("배터리 충전 시간은?", "배터리를 충전하는 시간", "누가 책을 썼나요?"),
-        ("كم يستغرق شحن البطارية؟", "مدة شحن البطارية", "من كتب الكتاب؟"),
-        ("बैटरी चार्ज होने का समय?", "बैटरी कितने समय में चार्ज होती है?", "किताब किसने लिखी?"),
         ("แบตเตอรี่ชาร์จนานเท่าไร", "ชาร์จแบตเตอรี่ใช้เวลานานเท่าไร", "ใครเขียนหนังสือ"),
     ],
 )
@@ -83,15 +76,6 @@ def test_it_is_the_same_in_every_process() -> None:
         for seed in "12"
     }
     assert len(printed) == 1
-
-
-async def test_its_judge_compares_texts_and_nothing_else() -> None:
-    judge = SimilarityJudge()
-    question = TextSimilarity(text="abc", others=("abc", "xyz"))
-    assert (await judge.answer(question)).value == (1.0, 0.0)
-    assert not judge.takes("detect_abstention")
-    with pytest.raises(QuestionNotSupportedError, match="only answer text_similarity"):
-        await judge.answer(DetectAbstention(query="q", response="r"))
 
 
 def test_many_texts_are_compared_in_little_memory() -> None:

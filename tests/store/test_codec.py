@@ -5,10 +5,8 @@ import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tests.store.conftest import METRICS, full_row, query, small_row
 
 from ragstone.results.run import Run
@@ -16,7 +14,6 @@ from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import Store, resume
 from ragstone.store.codec import (
     COUNTS_VERSION,
-    RowIndexSet,
     Texts,
     column,
     decode_counts,
@@ -25,27 +22,12 @@ from ragstone.store.codec import (
     encode_row,
     query_fingerprint,
 )
-from ragstone.types.questions import ExtractClaims, Question, adapter_of
 from ragstone.types.reply import Exchange, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 ANY_TEXT = st.text(st.characters(categories=None))  # halves of characters and NUL among them
-ODD_TEXTS = ["plain", "a\0b", "half \ud83d", "😀 \u202e", "\\ud800 as written", 'say "no"\n']
-
-
-def test_a_row_comes_back_as_it_was(make: SimpleNamespace) -> None:
-    for text in (*ODD_TEXTS, "x" * 1_000_000):
-        full = make.full_row(7, text)
-        accepted = full.sample.model_copy(update={"reference": ("a", "b")})
-        for row in (full, replace(full, sample=accepted)):
-            texts = encode_row(row)
-            assert decode_row(texts) == row
-            assert "\0" not in texts.body + texts.transcript
-            (texts.body + texts.transcript).encode()
-    with pytest.raises(ValidationError):
-        decode_row(Texts("{", "[]"))
 
 
 @given(st.text(min_size=1).filter(str.strip), ANY_TEXT, st.floats(-1e300, 1e300), st.integers())
@@ -65,12 +47,9 @@ def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace)
     again = decode_row(texts)
     assert again.usage == row.usage
     assert replace(again, exchanges=()) == replace(row, exchanges=())
-    for exchange, was in zip(again.exchanges, row.exchanges, strict=True):
-        assert (exchange.key, exchange.kind) == (was.key, was.kind)
-        if isinstance(exchange.outcome, Reply):
-            assert (exchange.outcome.value, exchange.outcome.raw) == (None, None)
-        else:
-            assert exchange.outcome == replace(was.outcome, returned=(), raw=None)
+    keys = [(exchange.key, exchange.kind) for exchange in row.exchanges]
+    assert [(exchange.key, exchange.kind) for exchange in again.exchanges] == keys
+    assert again.exchanges[1].outcome == replace(row.exchanges[1].outcome, returned=(), raw=None)
 
 
 def test_what_is_not_stored_is_at_its_default(make: SimpleNamespace) -> None:
@@ -84,26 +63,10 @@ def test_what_is_not_stored_is_at_its_default(make: SimpleNamespace) -> None:
     assert row.exchanges == (Exchange("k", "explain", Reply("so"), 1.0),)
 
 
-def test_every_kind_of_question_says_what_its_replies_are() -> None:
-    question = ExtractClaims(query="q", response="r")
-    assert adapter_of("extract_claims") is question.adapter()
-    kinds = [each.kind for each in Question.__subclasses__() if hasattr(each, "kind")]
-    assert all(adapter_of(kind) for kind in kinds)
-
-
 def test_a_column_holds_what_a_database_takes() -> None:
     for text, held in (("q1", "q1"), ("ü 😀", "ü 😀"), ("a\0", "a\\x00"), ("\ud800", "\\ud800")):
         assert column(text) == held
     assert query_fingerprint("a") == query_fingerprint("a") != query_fingerprint("\ud800")
-
-
-def test_places_are_a_set_of_whole_numbers() -> None:
-    places = RowIndexSet.of([3, 0, 9, 3])
-    assert (list(places), len(places)) == ([0, 3, 9], 3)
-    held = [place in places for place in (0, 1, 9, 10, -1, "0")]
-    assert held == [True, False, True, False, False, False]
-    assert not RowIndexSet()
-    assert 0 not in RowIndexSet.of([])
 
 
 def shown(run: Run) -> str:
@@ -133,11 +96,9 @@ def test_counts_are_restored_as_they_were(kinds: list[tuple[bool, float]]) -> No
         assert restored.scores[name].causes == scores.causes
 
 
-@pytest.mark.parametrize(
-    "stored", [b"", b"\x00\x11", zlib.compress(b"["), zlib.compress(b'["Other", 1]')]
-)
-def test_damaged_counts_are_none(stored: bytes) -> None:
-    assert decode_counts(stored) is None
+def test_damaged_counts_are_none() -> None:
+    for stored in (b"", b"\x00\x11", zlib.compress(b"["), zlib.compress(b'["Other", 1]')):
+        assert decode_counts(stored) is None
 
 
 async def test_the_summary_of_a_finished_run_reads_no_rows(store: Store, make, monkeypatch) -> None:

@@ -22,8 +22,7 @@ from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-from ragstone.store import Store, StoreError, delete
-from ragstone.store.errors import RunLockedError, RunNotFoundError
+from ragstone.store import Store, StoreError
 
 async def main(place, run_id, first, count):
     manifest = Manifest(

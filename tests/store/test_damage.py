@@ -43,11 +43,9 @@ ROWS = {
 CHANGES = {
     "value": "UPDATE texts SET body = replace(body, '0.75', '0.25') WHERE place = 1",
     "bit": "UPDATE texts SET transcript = replace(transcript, 'yes', 'yer') WHERE place = 1",
-    "checksum": "UPDATE texts SET checksum = checksum + 1 WHERE place = 1",
     "place": "UPDATE texts SET place = 7 WHERE place = 1",
 }
 LINES = {
-    "number": "UPDATE runs SET rows = 4",
     "manifest": "UPDATE runs SET manifest = replace(manifest, '0.8', '0.6')",
     "no manifest": "UPDATE runs SET manifest = '{'",
     "summary": "UPDATE runs SET summary = NULL",
@@ -127,11 +125,9 @@ async def test_changes_by_ragstone_are_no_damage(finished: Store, make, tmp_path
 
 
 BLOCKS = [
-    "DELETE FROM query_blocks",
     "DELETE FROM query_blocks WHERE place = 0",
     "DELETE FROM query_blocks WHERE place = 6",
     "UPDATE query_blocks SET queries = 2 WHERE place = 0",
-    "UPDATE query_blocks SET place = 1 WHERE place = 0",
     "DELETE FROM value_blocks WHERE place = 3",
 ]
 
@@ -146,23 +142,17 @@ def test_damaged_rankings_are_noticed(statement: str, store: Store, monkeypatch)
         list(store.load("r1").rows)
 
 
-@pytest.mark.parametrize("done", [True, False])
-async def test_a_run_deleted_while_it_is_read_is_not_damaged(done: bool, finished, make) -> None:
-    if not done:
+@pytest.mark.parametrize("kind", ["finished", "resumed", "ranking"])
+async def test_a_run_deleted_while_it_is_read_is_not_damaged(kind, finished, make, monkeypatch):
+    monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
+    if kind == "ranking":
+        delete(finished, "r1")
+        save_ranking(finished, ranked())
+    if kind == "resumed":
         resume(finished, make.manifest("r1"))
     run = finished.load("r1")
     delete(finished, "r1")
     for look in (list, lambda rows: rows[0]):
-        with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
-            look(run.rows)
-
-
-def test_a_ranking_deleted_while_it_is_read_is_not_damaged(store: Store, monkeypatch) -> None:
-    monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
-    save_ranking(store, ranked())
-    run = store.load("r1")
-    delete(store, "r1")
-    for look in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
         with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
             look(run.rows)
 
@@ -203,14 +193,4 @@ async def test_a_damaged_column_that_no_result_needs_hides_no_run(finished: Stor
     query(finished, "UPDATE runs SET sort_time = x'00' WHERE id = 'r1'")
     assert {info.id: info.damage for info in finished.runs()} == {"r1": None, "whole": None}
     query(finished, "UPDATE runs SET checksum = x'00' WHERE id = 'r1'")
-    damage = {info.id: info.damage for info in finished.runs()}
-    assert damage.keys() == {"r1", "whole"}
-    assert damage["whole"] is None
-    assert damage["r1"] is not None
-
-
-async def test_times_that_no_calendar_shows_are_damage(finished: Store) -> None:
-    for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
-        query(finished, f"UPDATE runs SET started_at = '{time}', checksum = NULL WHERE id = 'r1'")
-        with pytest.raises(StoreError, match="is out of range"):
-            finished.info("r1")
+    assert {info.id: bool(info.damage) for info in finished.runs()} == {"r1": True, "whole": False}

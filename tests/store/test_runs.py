@@ -1,6 +1,6 @@
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,8 +28,6 @@ from ragstone.store import (
     untag,
 )
 from ragstone.store.database import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
-from ragstone.store.runs import summarize
-from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
 
 
@@ -58,18 +56,13 @@ def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(shelf: Store) -> None
     ):
         with pytest.raises(StoreError, match=said):
             find_run(shelf, name)
-    delete(shelf, "20260301-a1")
-    prune(shelf, before=datetime(2027, 1, 1, tzinfo=UTC))
-    for name in ("last", "x"):
-        with pytest.raises(StoreError, match="contains no"):
-            find_run(shelf, name)
 
 
 def test_a_tag_moves_and_is_taken_away(shelf: Store) -> None:
     with pytest.raises(StoreError, match="there is no run nothing"):
         tag(shelf, "nothing", "baseline")
     assert find_run(shelf, "baseline") == "20260301-a1"
-    for name in ("", "last", "two words", "a\nb", "-x", "20260301-a1", "x" * 101):
+    for name in ("", "last", "two words", "-x", "20260301-a1", "x" * 101):
         with pytest.raises(StoreError):
             tag(shelf, "20260301-b2", name)
     tag(shelf, "20260301-b2", "other")
@@ -216,43 +209,3 @@ def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.Mo
             for table in (QUERY_BLOCKS, VALUE_BLOCKS):
                 assert connection.execute(select(table)).all() == []
         save_ranking(store, whole)
-
-
-def test_a_damaged_block_is_told(store: Store) -> None:
-    damaged = "the queries from position 0 of run r1 cannot be read"
-    save_ranking(store, ranked())
-    for cell in (b"", b"no zlib", pack(b"123"), pack(b"1" * 8)):
-        with store.transaction() as connection:
-            connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
-        rows = store.load("r1").columns
-        assert rows is not None
-        with pytest.raises(StoreError, match=damaged):
-            rows[0]
-        with pytest.raises(StoreError, match=damaged):
-            rows.column("hit@5")
-    with store.transaction() as connection:
-        strange = VALUE_BLOCKS.c.metric == "ndcg@5"
-        connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
-    rows = store.load("r1").columns
-    assert rows is not None
-    with pytest.raises(StoreError, match=damaged):
-        rows.failures("hit@5")
-    for cell in (b"", b"no zlib", pack(b"123"), pack(b"1" * 8)):
-        with store.transaction() as connection:
-            connection.execute(QUERY_BLOCKS.update().values(names=cell))
-        with pytest.raises(StoreError, match="cannot be read"):
-            store.load("r1")
-
-
-async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    assert summarize(store, store.info("r1")).summary == {"metrics": {}}
-    await make.put(store, *(make.small_row(place, float(place % 2)) for place in range(10)))
-    info = summarize(store, store.info("r1"))
-    assert info.summary == {
-        "metrics": {
-            "faithfulness": {"mean": None, "failed": 4},
-            "hit@5": {"mean": 0.5, "failed": 0},
-        }
-    }
-    assert summarize(store, info) is info

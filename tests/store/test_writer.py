@@ -71,7 +71,7 @@ async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(store: Stor
 
 
 async def test_a_locked_file_ends_the_writing_with_what_was_lost(
-    tmp_path: Path, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, caplog
 ) -> None:
     monkeypatch.setattr(engines, "WAIT", 0.2)
     with Store.open(tmp_path / "runs.db") as store:
@@ -86,28 +86,14 @@ async def test_a_locked_file_ends_the_writing_with_what_was_lost(
                     other.execute("BEGIN IMMEDIATE")
                     for place in range(200, 5000):
                         await writer.put(make.small_row(place))
+            with pytest.raises(ZeroDivisionError):  # noqa: PT012 - as above
+                async with store.open_writer("r1") as writer:
+                    await writer.put(make.small_row(200))
+                    raise ZeroDivisionError
+            assert "1 finished row is not stored" in caplog.text  # where the block fails too
             other.rollback()
         said = str(error.value)
         assert "another program locked it" in said
         assert "200 are. To continue the run: `ragstone resume r1`" in said
         assert list(store.done("r1")) == list(range(200))
         assert store.unfinished("f") == "r1"
-
-
-async def test_where_the_block_fails_too_the_loss_is_logged(
-    tmp_path: Path,
-    make: SimpleNamespace,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(engines, "WAIT", 0.2)
-    with Store.open(tmp_path / "runs.db") as store:
-        make.begin(store, "r1")
-        with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
-                async with store.open_writer("r1") as writer:
-                    await writer.put(make.small_row(0))
-                    raise ZeroDivisionError
-            other.rollback()
-    assert "1 finished row is not stored" in caplog.text

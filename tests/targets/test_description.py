@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.secrets import redact, redact_known
+from ragstone._internal.secrets import redact_known
 from ragstone.errors import InputError, UsageError
 from ragstone.targets.spec import ApiDescription
 
@@ -38,39 +38,12 @@ def with_call(**lines: str) -> str:
     return "calls:\n  ask:\n" + "".join(f"    {name}: {text}\n" for name, text in given.items())
 
 
-def test_everything_there_is() -> None:
-    text = """\
-base: https://${SHORT}.example
-health: "{base}/up"
-headers: {Authorization: "Bearer ${KEY}"}
-verify_tls: false
-proxy: http://${SHORT}:3128
-calls:
-  ask:
-    url: "{base}/ask"
-    method: GET
-    headers: {X-Row: "{id}"}
-    body: {a: ["{k}", "{tags.Some name}"], b: {c: 1.5, d: null, e: true}}
-    stream: sse
-    reply: {response: "a.b", contexts: "c[].{text: t}"}
-"""
-    description = ApiDescription.parse(text, "rag.yaml")
-    assert (list(description.calls), description.verify_tls) == (["ask"], False)
-    description.remember_secrets()
-    assert redact("of sk-{secret}-value") == redact_known("of sk-{secret}-value") == "of [hidden]"
-    assert description.headers == {"Authorization": "Bearer ${KEY}"}  # the key is not in it
-    assert "sk-" not in repr(description)
-
-
 @each_case(
     ("value", "hidden"),
     [
         ("8f14e45fceea167a", True),
-        ("bot:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", True),
         ("my_documents_2024_final", False),
         ("c56a4180-65aa-42ec-a945-5fd21dec0538", False),
-        ("internationalization", False),
-        ("https://h/0a14e45fceea167b", False),
     ],
 )
 def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
@@ -88,31 +61,19 @@ def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
     [
         ("", "the file: must be a mapping"),
         ("a: [", "invalid YAML: did not find expected node content"),
-        ("a: \x00", "invalid YAML: "),
-        ("base: http://h", "calls: is missing"),
-        ("calls: {}", "calls: must have at least one entry"),
-        ("calls: {ask: }", "calls.ask: must be a mapping"),
         ("calls: {ask: {url: http://h}}", "calls.ask.reply: is missing"),
         (with_call(reply="{answer: a}"), "calls.ask.reply.answer: unknown key; use: response, c"),
         (with_call(reply="{response: 'a[?'}"), "'a[?' is not a valid JMESPath expression"),
-        (with_call(reply="{response: 'no(a)'}"), "'no(a)' is not a valid JMESPath expression: Un"),
         (with_call(url="rag/ask"), "calls.ask.url: it must start with http:// or https://"),
         (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
         (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; did you"),
-        (with_call(body="{a: '{what}'}"), "{what} is not a field here; use: query, messages, id, "),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (with_call(body="'${KEY:-x}'"), "${KEY:-x} is not a valid variable; write ${NAME}"),
         (with_call(body="&b {x: *b}"), "an alias refers to a value that contains it"),
-        (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
-        (with_call(headers='{"X\\nY": a}'), "the name of a header may contain"),
-        (with_call(headers="'Bearer sk-1'", url="'u:sk-2@h'"), "calls.ask.headers: must be a map"),
         (with_call(method="DELETE"), "calls.ask.method: expected GET or POST or PUT, got"),
-        (with_call(stream="ws"), "calls.ask.stream: expected sse, got 'ws'"),
-        (with_call(retries="3"), "calls.ask.retries: unknown key; use: url, method, "),
+        (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
+        (with_call(headers="'Bearer sk-1'", url="'u:sk-2@h'"), "calls.ask.headers: must be a map"),
         (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),
-        (LEAST + "health: 'http://h/{query}'", "health: {query} is not a field here; use: base"),
-        (LEAST + "verify_tls: perhaps", "verify_tls: must be true or false"),
-        (LEAST + "timeout: 5", "timeout: unknown key; use: base, health, headers, "),
         (LEAST + "  b: {url: http://h, reply: {response: a}}", "response is used in 2 calls; use"),
         (LEAST + "proxy: a\nproxy: b\n", "line 6: invalid YAML: duplicate name 'proxy' in an"),
     ],

@@ -10,7 +10,7 @@ from tests.cases import each_case
 from ragstone.datasets import samples_of
 from ragstone.errors import TargetError
 from ragstone.evaluation.runner import evaluate
-from ragstone.targets.factory import FunctionTarget, function_named, get_target
+from ragstone.targets.factory import FunctionTarget
 from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Message, Sample
 
@@ -147,18 +147,13 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (RunnableLambda(str.upper), {"response": "WHO?"}),
         (RunnableLambda(lambda q: SimpleNamespace(content=q, type="ai")), {"response": "Who?"}),
         (RunnableLambda(lambda given: given["input"], "input"), {"response": "Who?"}),
-        (RunnableLambda(lambda given: given, "input", "question"), {"response": "Who?"}),
         (RunnableLambda(lambda q: {"input": q, "answer": q, "context": [Document(q)]}),
-         {"response": "Who?", "contexts": TEXT}),
-        (lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
          {"response": "Who?", "contexts": TEXT}),
         (RunnableLambda(lambda q: [Document("a text", id=101)]), {"contexts": FOUND}),
         (QueryEngine(),
          {"response": "of Who?",
           "contexts": (Context(text="a text", id="n-1", score=0.5), Context(text="another"))}),
         (lambda q: [node("a text", doc_id=101)], {"contexts": FOUND}),
-        (lambda q: [(Document("a text", id=101), 0.5)],
-         {"contexts": (Context(text="a text", id="101", score=0.5),)}),
         (lambda q: ("I.", [Document("a text", id=101)]), {"response": "I.", "contexts": FOUND}),
         (stream, {"response": "I do.", "contexts": FOUND}),
         (later, {"response": "I do.", "contexts": FOUND}),
@@ -167,7 +162,6 @@ def agent(given: dict[str, list[dict[str, str]]]) -> dict[str, object]:
         (ChatEngine(), {"response": "Who?", "contexts": FOUND}),
         (Pipeline(),
          {"response": "He.", "contexts": (Context(text="a text", id="101", score=0.5),)}),
-        (lambda q: iter(["I ", "do."]), {"response": "I do."}),
         (lambda q: {"response": QueryEngine().query(q), "contexts": []},
          {"response": "of Who?", "contexts": ()}),
         (lambda q: {"ranking": [Document("", "a"), Document("", "b")]},
@@ -224,33 +218,10 @@ def test_a_history_that_is_left_out_is_noted() -> None:
     evaluate(rows, metrics="faithfulness", target=lambda messages: {"response": "", "contexts": []})
 
 
-@each_case(
-    ("document", "id"),
-    [
-        (Document("t", id=5), "5"),
-        (Document("t", "own"), "own"),
-        (Document("t", "own", point_id="p"), "p"),
-        (Document("t", id="a", doc_id="a"), "a"),
-        (Document("t", id="chunk", doc_id="whole"), None),
-        (Document("t", str(uuid4())), None),
-        (Document("t", source="file.pdf"), "file.pdf"),
-        ({"page_content": "t", "metadata": {"doc_uri": "d"}, "id": None}, "d"),
-        (node("t"), None),
-        (node("t", parent="101"), "101"),
-    ],
-)
-async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
-    found = await fields_of(lambda q: {"context": [document]})
-    assert found["contexts"] == (Context(text="t", id=id),)
-
-
 def test_documents_without_ids_leave_rankings_undefined() -> None:
     rows, chain = [{"query": "Who?", "relevance": ["a"]}], lambda q: {"context": [Document(q)]}
     run = evaluate(rows, metrics="hit", target=RunnableLambda(chain))
-    assert run.rows[0].scores["hit@5"].reason == (
-        "some retrieved documents have no id (metadata may have id, doc_id, document_id, point_id, "
-        "doc_uri or source)"
-    )
+    assert str(run.rows[0].scores["hit@5"].reason).startswith("some retrieved documents have no id")
 
 
 def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
@@ -268,9 +239,7 @@ def test_random_ids_are_found_where_the_relevant_ids_are_random() -> None:
     [
         {"contexts": [(Document("a text", point_id=101), 0.5)], "answer": "He."},
         {"contexts": [node("a text", parent="101", score=0.5)], "answer": "He."},
-        {"contexts": [HaystackDocument("a text", point_id=101)], "answer": "He."},
         {"answer": SimpleNamespace(response="He.", source_nodes=[node("a text", parent="101")])},
-        {"answer": SimpleNamespace(data="He.", documents=[Document("a text", point_id=101)])},
     ],
 )
 def test_their_objects_are_read_from_rows(saved: dict[str, object]) -> None:
@@ -288,20 +257,3 @@ def test_a_pipeline_that_needs_more_than_the_query_is_refused() -> None:
     needy = type("Needy", (Pipeline,), {"more": True})()
     with pytest.raises(TargetError, match="needs the input top_k of retriever; use a function"):
         asked_of(needy)
-
-
-async def test_a_stream_that_repeats_itself_is_not_joined() -> None:
-    asked = asked_of(lambda q: iter(["I", "I do", "I do."]))
-    failure = (await asked.ask(Sample(id="1", query="Who?"), BOTH)).failures["response"]
-    assert "repeats the text before it, which would be read twice; yield only" in failure.message
-
-
-def test_they_are_found_by_name(module_file) -> None:
-    chain = "class Chain:\n  async def ainvoke(self, input): return input\n"
-    engine = "class Engine:\n  def query(self, text): return text\n"
-    made = "class Index: pass\nchain, engine, index = Chain(), Engine(), Index()"
-    module_file("my_chains.py", chain + engine + made)
-    for name in ("chain", "engine"):
-        assert function_named(f"my_chains:{name}")
-    with pytest.raises(TargetError, match="my_chains:index is an object of type Index, which can"):
-        get_target("my_chains:index", Plan(min_similarity=0.5, timeout=5), k=5)

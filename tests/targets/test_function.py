@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from types import MappingProxyType
 
@@ -57,9 +56,6 @@ class Rag:
     def __call__(self, query: str) -> str:
         return f"called {query}"
 
-    def method(self, query: str) -> str:
-        return f"method {query}"
-
 
 class AsyncRag:
     async def __call__(self, query: str) -> str:
@@ -76,13 +72,9 @@ class AsyncRag:
         (lambda query, /: query, "Who?"),
         (whole_row, "1 5"),
         (lambda *arguments, **more: f"{arguments} {more}", "('Who?',) {}"),
-        (lambda query, language="en": f"{query} {language}", "Who? en"),
         (partial(any_name, k=7), "Who? 5"),
-        (str.upper, "WHO?"),
         (Rag(), "called Who?"),
-        (Rag().method, "method Who?"),
         (AsyncRag(), "async called Who?"),
-        (AsyncRag, "async called Who?"),
     ],
 )
 async def test_what_may_be_called(function, response: str) -> None:
@@ -119,7 +111,6 @@ B5 = (Context(text="b", id="5"),)
         (("a", ["b"]), {"response": "a", "contexts": (Context(text="b"),)}),
         ({"contexts": [{"content": "b", "point_id": 5}]}, {"contexts": B5}),
         ({"contexts": (), "ranking": []}, {"contexts": (), "ranking": ()}),
-        ({"ranking": [5, "x"], "response": None}, {"ranking": (Context(id="5"), Context(id="x"))}),
         (MappingProxyType({"response": "a"}), {"response": "a"}),
     ],
 )
@@ -136,13 +127,9 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         (("a", None), "rag: expected contexts to be a list, got null"),
         ({"anser": "a", 5: "b"}, "rag: returned 'anser', 5; it may return response, contexts, "),
         ({"answer": "a", "result": "b"}, "rag: returned both 'answer' and 'result'; return only"),
-        ({"response": 5}, "rag: expected the response to be text, got 5"),
-        ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
         ({"contexts": [{"body": "a"}]}, "rag: item 1 of contexts has no text"),
-        ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
         ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
-        ({"ranking": [*range(10_001)]}, "rag: ranking has 10,001 items, more than the limit"),
     ],
 )
 async def test_what_may_not_be_returned(result: object, message: str) -> None:
@@ -183,13 +170,11 @@ OURS, AWAY = Cause.TARGET_ERROR, Cause.UNREACHABLE
     [
         (ValueError("bad\nnews " + "x" * 500), OURS, "rag raised ValueError: bad news"),
         (TimeoutError(), AWAY, "rag raised TimeoutError"),
-        (ConnectionError("no"), AWAY, "rag raised ConnectionError: no"),
         (SystemExit(3), OURS, "rag raised SystemExit: 3"),
         (asyncio.CancelledError(), OURS, "rag raised CancelledError"),
         (CallError(Cause.RATE_LIMITED, "slow"), Cause.RATE_LIMITED, "rag: slow"),
         (PanicError("oh"), OURS, "rag raised PanicError: oh"),
         (UnreadableError(), OURS, "rag raised UnreadableError: (its text raised RuntimeError)"),
-        (StopIteration("end"), OURS, "rag raised RuntimeError: "),
     ],
 )
 async def test_a_function_that_raises_fails_its_row(
@@ -260,26 +245,11 @@ async def test_leaving_cancels_an_async_function() -> None:
         await task
 
 
-async def test_delay_lies_between_two_calls() -> None:
-    starts: list[float] = []
-
-    def function(query: str) -> str:
-        starts.append(time.perf_counter())
-        return query
-
-    begun, asked = time.perf_counter(), target(function, delay=0.1)
-    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(3)))
-    assert all(at - begun >= 0.1 * number for number, at in enumerate(starts))
-    waited = 1000 * (starts[2] - starts[0])  # waiting in line is not the function's time
-    assert all(one.calls[0].latency_ms < waited for one in given)
-
-
 @each_case(
     ("function", "message"),
     [
         (lambda: "", "rag cannot be called: too many positional arguments"),
         (lambda query, user: "", "rag cannot be called: missing a required argument: 'user'"),
-        (lambda k, text: "", "rag cannot be called: multiple values for argument 'k'"),
         (type("Needy", (), {"__init__": lambda self, key: None}), r"rag\(\) raised TypeError"),
         (str, "rag is an object of type str, which cannot be called; use a function, or an object"),
     ],

@@ -12,13 +12,13 @@ from ragstone._internal.concurrency import LARGE
 from ragstone._internal.secrets import remember
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.targets.base import Answer
-from ragstone.targets.http import HttpTarget, parse_events, parse_field, parse_fields
+from ragstone.targets.http import HttpTarget, parse_events, parse_fields
 from ragstone.targets.spec import ApiDescription
 from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Sample
 
-RANKING = "results[].{id: point_id, text: text, score: score}"
-CONTEXTS = "retrieved_chunks[].{id: point_id, text: text, score: score}"
+ITEMS = "[].{id: point_id, text: text, score: score}"
+RANKING, CONTEXTS = f"results{ITEMS}", f"retrieved_chunks{ITEMS}"
 
 
 def read(reply: object, **paths: str) -> dict[str, object]:
@@ -39,14 +39,9 @@ FOUND = (Context(text="five", id="5", score=0.5), Context(text="six"))
 @each_case(
     ("reply", "paths", "fields"),
     [
-        (
-            {"response": "Yes.", "retrieved_chunks": CHUNKS},
-            {"response": "response", "contexts": CONTEXTS},
-            {"response": "Yes.", "contexts": FOUND},
-        ),
+        ({"found": CHUNKS}, {"contexts": f"found{ITEMS}"}, {"contexts": FOUND}),
         ({"r": [], "a": ""}, {"response": "a", "ranking": "r"}, {"response": "", "ranking": ()}),
         ({"ids": [5, 7.0]}, {"ranking": "ids"}, {"ranking": (Context(id="5"), Context(id="7"))}),
-        ([{"t": "a"}], {"ranking": "[].{text: t}"}, {"ranking": (Context(text="a"),)}),
         ({"c": ["a", ""]}, {"contexts": "c"}, {"contexts": (Context(text="a"), Context())}),
         (
             [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}],
@@ -80,15 +75,11 @@ NO_ID = "item 1 of ranking has no id: "
         *((bad, "the reply is not valid JSON") for bad in (b"", b'{"results": [', b"\xff\xfe\xfa")),
         ([], "the reply has no value at 'results[]"),
         (None, "it has null"),
-        ("text", "it has text"),
         ({}, "it has no keys"),
         ({"results": None}, "'results' has null"),
-        ({"results": "none"}, "the reply has no value at"),
         ({"results": [{"text": "a"}]}, NO_ID),
         ({"results": [{"point_id": 1}, {"point_id": None}]}, "item 2 of ranking has no id: "),
-        ({"results": [5]}, NO_ID),
         *(({"results": [{"point_id": bad}]}, "item 1 of ranking: id: ") for bad in (" ", True)),
-        ({"results": [{"point_id": 1, "text": 5}]}, "item 1 of ranking: text: "),
         ({"results": [{"point_id": 1, "score": "high"}]}, "item 1 of ranking: score: "),
     ],
 )
@@ -108,10 +99,8 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
             {"response": {"text": "a", "language": "de"}},
             "expected the response to be text, got an object with the keys text, language",
         ),
-        ({"response": None}, "'response' has null"),
         ({"retrieved_chunks": None}, "the reply has no value at 'retrieved_chunks[]"),
         ({"retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
-        ({"retrieved_chunks": [{"text": 5}]}, "item 1 of contexts: text"),
         ({"retrieved_chunks": ["five"]}, "item 1 of contexts has no text"),
     ],
 )
@@ -127,10 +116,8 @@ def test_a_chat_s_reply_of_another_shape(changed: dict[str, object], message: st
     [
         ("results[].{id: id}", [None, None, {"id": "R"}], 1),
         ("results[].id", [{"id": "A"}, {"text": "no id"}, {"id": "R"}], 2),
-        ("results[:2].id", [{"id": "A"}, {"id": None}, {"id": "R"}], 2),
         ("results[?score].id", [{"id": "A", "score": 1}, {"score": 1}], 2),
         ("[results[].id, other[].id][]", [{"id": "A"}, {}], 2),
-        ("results[?score != `2`].id", [{"id": "A", "score": 0}, {"score": 1}, {"score": 2}], 2),
     ],
 )
 def test_a_null_in_a_list_shifts_no_rank(path: str, reply: object, number: int) -> None:
@@ -176,7 +163,6 @@ def test_a_path_that_does_not_fit() -> None:
 
 PIECE = {"choices": [{"delta": {"content": "Yes"}, "finish_reason": None}]}
 CONTENT = "choices[0].delta.content"
-QUOTED = 'Until then, "finish_reason": null is sent.'
 
 
 @each_case(
@@ -189,13 +175,10 @@ QUOTED = 'Until then, "finish_reason": null is sent.'
         ([r'{"t": "a\ud83d"}', r'{"t": "\ude00"}'], "t", "a\U0001f600"),
         # events that are text
         (["It was ", "2024", ".", " null", '"', "[1]"], "@", 'It was 2024. null"[1]'),
-        (['"a"', '"\\n"', '"b"'], "@", "a\nb"),
         # a response may repeat itself, and quote a finish reason
         *(([{"t": t} for t in p], "t", "".join(p)) for p in ("...", ["ha", "ha", "haha"], "11")),
-        ([QUOTED], "@", QUOTED),
         # nothing is read after the end
         ([{"t": "Yes"}, "  [DONE] ", {"t": " or no"}], "t", "Yes"),
-        ([{"t": "a", "error": None}], "t", "a"),
         # a proxy may leave out the finish reason; the HTTP body shows whether it is whole
         ([PIECE], CONTENT, "Yes"),
         ([PIECE, {"choices": [{"finish_reason": 1}]}], CONTENT, "Yes"),
@@ -251,12 +234,6 @@ def test_a_stream_that_is_not_utf_8_or_has_no_events_is_no_answer() -> None:
         with pytest.raises(CallError, match=message) as caught:
             parse_events(content)
         assert caught.value.cause is Cause.MALFORMED
-
-
-def test_contexts_that_are_not_lists() -> None:
-    for value in ("text", {"a": 1}, 5, None, iter([])):
-        with pytest.raises(CallError, match="expected contexts to be a list"):
-            parse_field("contexts", value)
 
 
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
@@ -323,12 +300,6 @@ async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) 
     assert [call.failure for call in given.calls] == [None, failure]
 
 
-async def test_a_key_in_the_query_of_the_url_goes_with_every_call(faulty) -> None:
-    await answer(standard(f"{faulty.url}/?key=abc"))
-    paths = [call.raw_path for call in faulty.calls]
-    assert paths == [f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)]
-
-
 @pytest.mark.parametrize("status", [302, 400, 429, 503])
 async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(b"no index", status=status))
@@ -342,14 +313,12 @@ async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
 
 
 async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave) -> None:
-    for status in (401, 403):
-        faulty.script(HEALTH, behave.reply(status=status))
-        with pytest.raises(UsageError, match="The key or its permissions were rejected"):
-            await answer(standard(faulty.url))
+    faulty.script(HEALTH, behave.reply(status=401))
+    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
+        await answer(standard(faulty.url))
     assert {call.path for call in faulty.calls} == {HEALTH}
-    for status in (404, 405):  # an API without a health check
-        faulty.script(HEALTH, behave.reply(status=status))
-        assert (await answer(standard(faulty.url))).failures == {}
+    faulty.script(HEALTH, behave.reply(status=404))  # an API without a health check
+    assert (await answer(standard(faulty.url))).failures == {}
 
 
 async def test_nothing_is_there(faulty) -> None:
@@ -422,30 +391,15 @@ async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
     assert given.failures["response"].cause is Cause.TRUNCATED
 
 
-async def test_no_message_quotes_the_environment(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAG_KEY", "sk-12345")
-    head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
-    for status in (200, 500):
-        faulty.script("/ask", behave.reply(b"<h1>your key sk-12345</h1>", status=status))
-        given = await answer(described(faulty.url, "    reply: {response: a}", head))
-        assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
-        assert "sk-12345" not in given.failures["response"].message + repr(given)
-
-
 @each_case(
     ("stream", "events"),
     [
         ("data: a\n\ndata: b\n\n", ["a", "b"]),
-        ("data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]),
         ("data: a\n\ndata: b", ["a", "b"]),
         ("\ufeffdata: a\n\n", ["a"]),
         ("data:a\n\ndata:  b\n\n", ["a", " b"]),
         ("data: a\ndata: b\n\n", ["a\nb"]),
         (": ping\n\ndata: a\n: ping\n\n: ping\n\n", ["a"]),
-        ("event: token\nid: 1\nretry: 5\ndata: a\n\n", ["a"]),
-        ("data: a\n\ndata: [DONE]\n\n", ["a"]),
         ("data: é\u2028x\n\n", ["é\u2028x"]),
     ],
 )
@@ -481,12 +435,3 @@ async def test_other_rows_go_on_while_a_large_reply_is_parsed(
     async with standard(faulty.url) as rag:
         answer = await rag.ask(Sample(id="1", query="?"), frozenset({"response"}))
     assert answer.fields["response"] == "x" * LARGE
-
-
-def test_a_random_id_counts_if_relevant_ids_are_like_it() -> None:
-    name = "9f0c2b1e-6d3a-4c58-8f11-2b7a4e90c3d5"
-    reply = {"docs": [{"id": name, "text": "t", "metadata": {"source": "f.pdf"}}]}
-    for relevant, used in (("3d1e7a52-0b9c-4f6e-9a27-c48d5f2e6b10", name), ("f.pdf", "f.pdf")):
-        content = json.dumps(reply).encode()
-        found = parse_fields(content, {"contexts": "docs"}, [relevant], stream=False)
-        assert found["contexts"] == (Context(text="t", id=used),)

@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.targets.spec import fields_in, fill, fill_headers, fill_url, fill_variables
+from ragstone.targets.spec import fill, fill_headers, fill_url
 
 VALUES = {"query": "a b", "k": 5, "threshold": 0.5, "reference": None, "tags.level": True}
 
@@ -16,11 +16,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     ("template", "value"),
     [
         ("{query}", "a b"),
-        ("{k}", 5),
         ("{reference}", None),
-        ("{tags.absent}", None),
         ("k={k}, {query}!", "k=5, a b!"),
-        ("[{reference}]", "[]"),
         ("Bearer ${KEY} {k}", "Bearer sk-{query}-1 5"),
         ("${NO_SUCH}", ""),
         ('{"a": 1} { id } {}', '{"a": 1} { id } {}'),
@@ -42,10 +39,8 @@ def test_what_is_filled_in_is_not_filled_again() -> None:
     ("url", "base", "made"),
     [
         ("{base}/docs/{id}", "http://h", "http://h/docs/a%2Fb%3F%26%20%C3%A9"),
-        ("{base}/x", "http://h?key=abc", "http://h/x?key=abc"),
         ("{base}/x?q=1", "http://h/?key=abc", "http://h/x?q=1&key=abc"),
         ("{base}/x", "http://${KEY}", "http://sk-{query}-1/x"),
-        ("{base}/{absent}", "http://h", "http://h/"),
     ],
 )
 def test_fill_url(url: str, base: str, made: str) -> None:
@@ -60,9 +55,3 @@ def test_a_header_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fill_url("{base}/{id}", {"id": "\ud83d"}, base="http://h") == "http://h/%3F"
     monkeypatch.setenv("KEY", "sk-1\n")
     assert fill_headers({"A": "Bearer ${KEY}"}, {}) == {"A": "Bearer sk-1"}
-
-
-def test_names_that_a_template_holds() -> None:
-    template = {"a": "{query} ${KEY}", "b": ["{tags.Some name}", "${query}", 5, "{Typo}"]}
-    assert fields_in(template) == ["query", "tags.Some name", "Typo"]
-    assert fill_variables("${KEY}/{query}") == "sk-{query}-1/{query}"

@@ -2,14 +2,11 @@
 
 It needs no state: a query has the first words of the sentences that answer it, so texts answer it
 if they have these words, and a claim is supported if a text has it.
-
-`python -m tests.testsets.question_server PORT` serves it for other processes.
 """
 
 import asyncio
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -213,10 +210,3 @@ class QuestionServer:
         choice = {"message": {"content": content}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 100, "completion_tokens": 10}
         return web.json_response({"choices": [choice], "usage": usage})
-
-
-if __name__ == "__main__":
-    server = QuestionServer(port=int(sys.argv[1]))
-    server.start()
-    sys.stdout.write(f"{server.url}\n")
-    Thread(target=asyncio.new_event_loop().run_forever).run()

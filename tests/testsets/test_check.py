@@ -177,18 +177,12 @@ def test_repeated_queries_are_found_but_not_variants() -> None:
 
 def test_the_type_of_a_row() -> None:
     unknown = ("I don't know.", "I do not know that.")
-    multi = "multi_hop_specific_query_synthesizer", "MultiHopAbstractQuerySynthesizer"
+    several = [Sample(id="1", query="q", reference=each) for each in ((*unknown, "5"), unknown)]
     types: dict[str, list[Sample]] = {
-        "single": [row("q?", "r", "a"), row("q?", "r", "?"), row("q?", "r", type="single-hop")],
-        "multi": [row("q?", "r", "a", synthesizer_name=name) for name in multi],
-        "unanswerable": [row("q?", None), row("q?", unknown[0], "?"), row("q?", "r", type="hard")],
+        "single": [row("q?", "r", "a"), row("q?", "r", "a", type="multi-turn"), several[0]],
+        "multi": [row("q?", "r", "a", synthesizer_name="MultiHopAbstractQuerySynthesizer")],
+        "unanswerable": [row("q?", None), row("q?", "r", question_type="Out of scope"), several[1]],
     }
-    types["single"] += [row("q?", "r", "a", type="multiple_choice", query_type="multilingual")]
-    types["single"] += [row("q?", "r", "a", type="multi-turn")]
-    types["single"] += [Sample(id="1", query="q", reference=(*unknown, "5"))]
-    types["multi"] += [row("q?", "r", "a", type="compare")]
-    types["unanswerable"] += [row("q?", "r", question_type="Out of scope")]
-    types["unanswerable"] += [Sample(id="1", query="q", reference=unknown)]
     for wanted, samples in types.items():
         assert {type_of(sample) for sample in samples} == {wanted}
 
@@ -253,23 +247,6 @@ async def test_invented_quotes_show_no_chunk() -> None:
     assert "quotes are in no chunk" in check.findings[0].message
     assert "in the documents: 'blue'" in check.findings[1].message
     assert check.rows[0].relevance is None
-
-
-async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> None:
-    text = "It is glued in. It costs 59 euros."
-    chunk = Chunk("a#1", "a", 0, len(text), "Tarn 4 > Battery", text)
-    corpus = Corpus({"a": Document("a", text, "")}, (chunk,))
-    sample = row("What does the battery cost?", "It costs 59 euros.", "a#1")
-    check = await checked(OfflineJudge(), sample, corpus=corpus)
-    assert [span.text(corpus) for span in check.rows[0].support] == ["It costs 59 euros."]
-
-
-async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:
-    judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.CONTRADICTED, reason="no")]})
-    check = await checked(judge, GOOD)
-    assert kinds(check) == [[("unsupported", "error")]]
-    assert "find_answer by offline" in check.description
-    assert "scripted does not answer extract_claims" in check.notes[-1]
 
 
 def test_what_concerns_the_whole_set_is_noted_once() -> None:

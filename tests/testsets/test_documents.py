@@ -156,11 +156,9 @@ def test_paths_and_ids_that_cannot_be_used(tmp_path: Path):
     assert read_documents([tmp_path / "guide.md", tmp_path / "blank.md"]).notes == (
         f"skipped 1 file without text: '{tmp_path / 'blank.md'}'",
     )
-    (tmp_path / "empty").mkdir()
     for paths, message in (
         (tmp_path / "gide.md", "did you mean 'guide.md'?"),
         (tmp_path / "x.png", "unsupported file type '.png'; documents are .txt, .md"),
-        (tmp_path / "empty", "there are no documents; documents are .txt"),
         (tmp_path / "a.jsonl", "two chunks have the id '1'"),
         ([tmp_path / "guide.md", tmp_path / "guide.md"], "there are two documents named"),
         ([], "there are no documents"),

@@ -23,7 +23,6 @@ from ragstone.testsets.documents import ChunkIndex, Span, read_documents
 from ragstone.testsets.generate import (
     ATTEMPTS,
     KINDS,
-    LARGEST,
     SHARES,
     Candidate,
     ChunkSampler,
@@ -155,10 +154,8 @@ def without_evidence(asked: Asked) -> dict[str, object] | None:
     ("fault", "kind", "reason"),
     [
         (drafts(reference=WRONG), "single", "unsupported"),
-        (drafts(claims=[WRONG]), "single", "unsupported"),
         (drafts(claims=[PLANTED], reference=PLANTED), "single", "unsupported"),
         (drafts(quotes=[{"passage": 1, "quote": WRONG}]), "single", "quote not found"),
-        (drafts(quotes=[]), "single", "quote not found"),
         (drafts(quotes=[]), "unanswerable", "quote not found"),
         (drafts(claims=[]), "single", "incomplete"),
         (drafts(reference=""), "unanswerable", "incomplete"),
@@ -167,12 +164,10 @@ def without_evidence(asked: Asked) -> dict[str, object] | None:
         (drafts(query="What is green cheese?", reference="Green cheese."), "single",
          "answer in query"),
         (drafts(query="What about words of nothing here?"), "single", "reference off topic"),
-        (drafts(query=""), "single", "not written"),
         (lambda asked: {"questions": []} if asked.kind == "write" else None, "single",
          "not written"),
         (without_evidence, "unanswerable", "answerable"),
         (without_evidence, "multi", "one span is enough"),
-        (without_evidence, "compare", "one span is enough"),
     ],
 )  # fmt: skip
 async def test_nothing_unverified_is_kept(
@@ -245,8 +240,7 @@ async def test_personas_a_brief_and_languages(author: QuestionServer) -> None:
 async def test_a_service_that_is_down_stops_it(author: QuestionServer) -> None:
     author.fault = lambda _asked: 503
     result = await generated(author, QuestionRequest(100))
-    assert result.questions == ()
-    assert len(author.asked) < 60
+    assert (result.questions, len(author.asked) < 60) == ((), True)
     assert "failed 5 times in the same way and answered nothing" in str(result)
 
 
@@ -265,8 +259,6 @@ def test_from_python(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OPENAI_BASE_URL", author.url)
     result = generate_questions("docs", QuestionRequest(3), judge="openai:m", max_calls=100)
     assert (str(result), len(result.samples)) == ("3 of 3", 3)
-    few = generate_questions("docs", QuestionRequest(60), judge="openai:m", max_calls=5)
-    assert "the budget of 5 calls" in str(few)
     with pytest.raises(UsageError, match="the judge offline cannot write and verify questions"):
         generate_questions("docs", QuestionRequest(6), judge=OfflineJudge())
 
@@ -309,9 +301,7 @@ def test_counts_add_up_and_are_near_their_shares(shares: dict[str, float], n: in
             assert abs(number - n * shares[name] / total) <= 1
 
 
-def test_the_default_shares_of_a_hundred() -> None:
-    shares = {"single": 50, "multi": 20, "compare": 10, "unanswerable": 20}
-    assert QuestionRequest(100).counts == shares
+def test_shares_are_read() -> None:
     counts = QuestionRequest(4, parse_types("single=2, multi=1")).counts
     assert counts == {"single": 3, "multi": 1, "compare": 0, "unanswerable": 0}
 
@@ -322,10 +312,7 @@ def test_the_default_shares_of_a_hundred() -> None:
         ("single=0,multi=0", "add up to 0"),
         ("sinlge=1", "did you mean 'single'"),
         ("single", "must be a number"),
-        ("single=-1", "must be a number"),
-        ("single=nan", "must be a number"),
         ("single=1,single=2", "twice"),
-        ("", "no type of question named ''"),
     ],
 )
 def test_what_is_no_list_of_types(text: str, said: str) -> None:
@@ -335,12 +322,9 @@ def test_what_is_no_list_of_types(text: str, said: str) -> None:
         QuestionRequest(0)
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> ChunkIndex:
-    return ChunkIndex(read_documents(write_documents(tmp_path, topics=6, parts=8)))
+def test_every_document_has_its_share(tmp_path: Path) -> None:
+    index = ChunkIndex(read_documents(write_documents(tmp_path, topics=6, parts=8)))
 
-
-def test_every_document_has_its_share(index: ChunkIndex) -> None:
     def wave_of(seed: int) -> list[Candidate]:
         request = QuestionRequest(85, seed=seed)
         return ChunkSampler(index, request).wave(request.counts)
@@ -357,19 +341,13 @@ def test_every_document_has_its_share(index: ChunkIndex) -> None:
             assert len({chunk.document for chunk in each.chunks}) == 2
 
 
-def test_one_chunk_makes_no_pairs_and_one_reply_a_few_questions_only(tmp_path: Path) -> None:
+def test_one_chunk_makes_no_pairs(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("The only sentence of all documents.", encoding="utf-8")
     index = ChunkIndex(read_documents(tmp_path))
     request = QuestionRequest(4, {"single": 1, "multi": 1})
     wave = ChunkSampler(index, request).wave(request.counts)
     assert [each.type for each in wave] == ["single", "single"]
     assert [len(group) for group in grouped(wave)] == [2]
-    request = QuestionRequest(100, SINGLE)
-    sampler, sizes = ChunkSampler(index, request), []
-    while wave := sampler.wave(request.counts):
-        sizes.append(len(wave))
-    assert set(sizes[:-1]) == {LARGEST}
-    assert sum(sizes) == ATTEMPTS * 100
 
 
 async def test_a_split_panel_verifies_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Document
 from ragstone.testsets.wording import (
     ALIKE,
     answer_in_query,
-    may_be_open,
     near_duplicate,
     query_overlap,
     rarest_terms,
@@ -41,34 +40,23 @@ def test_wording_that_refers_to_a_text() -> None:
     for query in (
         "What does this document require?",
         "According to the text, who pays?",
-        "What is the main point of the passage?",
         "Who are the persons mentioned above?",
         "Was steht in diesem Abschnitt?",
-        "Wer zahlt laut dem Text?",
         "Que dit ce texte ?",
-        "¿Qué dice este documento?",
     ):
         assert vague_wording(query), query
     for query in (
         "Which documents do I need to travel?",
-        "How do I change the text size?",
         "Who wrote the article about Orvane?",
         "What settings are listed below the volume slider?",
     ):
         assert vague_wording(query) is None, query
 
 
-def test_this_document_may_be_one_that_a_user_has_open() -> None:
-    assert may_be_open("this document")
-    assert may_be_open("diesem Text")
-    assert not may_be_open("this passage")
-
-
 def test_an_answer_may_be_one_of_the_names_in_a_query() -> None:
     both = "Of the Pixa Max and the Pixa Mini, which weighs more?"
     for query, reference, wanted in (
         (both, "The Pixa Max.", False),
-        (both, "The Pixa Mini weighs more.", False),
         (both, "The Pixa Max and the Pixa Mini.", True),
         ("Between Max and Mini, which is heavier?", "Max", False),
         ("Which town is as large as Oslo and has a port, and is Bergen?", "Bergen", True),

@@ -1,18 +1,8 @@
-import pytest
-from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone._internal.sentences import QuoteFinder, find_quote
-from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
-
-
-def test_a_judged_claim_has_everything_of_claim_and_verdict() -> None:
-    evidence = Evidence(context=0, start=3, end=11, quote="20 hours", verified=True)
-    claim = Claim(text="It lasts 20 hours.", span=(0, 18))
-    verdict = Verdict(label="SUPPORTED", reason="said so", evidence=(evidence,), confidence=0.9)
-    both = claim.model_dump() | verdict.model_dump()
-    assert JudgedClaim.of(claim, verdict).model_dump() == {**both, "against": "contexts"}
 
 
 @each_case("label", ["supported", "Supported", "SUPPORTED"])
@@ -21,36 +11,7 @@ def test_labels_of_a_users_own_judge_may_have_any_case(label: str) -> None:
     assert question.reply([{"label": label}]).value[0].label is Label.SUPPORTED
 
 
-@each_case("label", ["support", "yes", "", None, 1])
-def test_what_is_no_label_confidence_or_place_is_refused(label: object) -> None:
-    with pytest.raises(ValidationError):
-        Verdict(label=label)  # type: ignore[arg-type]
-    for confidence in (-0.1, 1.1, float("nan"), float("inf")):
-        with pytest.raises(ValidationError):
-            Verdict(label=Label.SUPPORTED, confidence=confidence)
-    with pytest.raises(ValidationError):
-        Evidence(context=-1, quote="x", verified=False)
-
-
 TEXT = "The  battery lasts\n20 hours – not 25. It’s “big”; THE CASE is red.  "
-
-
-@each_case(
-    ("quote", "found"),
-    [
-        ("It’s “big”", "It’s “big”"),
-        (" 20 hours ", "20 hours"),
-        ("the battery LASTS 20 hours", "The  battery lasts\n20 hours"),
-        ("20 hours - not 25", "20 hours – not 25"),
-        ("it's 'big'", "It’s “big”"),
-        ('It`s "big"; the case is red.', "It’s “big”; THE CASE is red."),
-        ("The\tcase\nis", "THE CASE is"),
-    ],
-)
-def test_a_quote_is_found_in_any_guise(quote: str, found: str) -> None:
-    span = QuoteFinder(TEXT).find(quote)
-    assert span is not None
-    assert TEXT[span[0] : span[1]] == found
 
 
 @each_case("quote", ["", " \n", "25 hours", "It is “big”", "thebattery", "TEXT"])
@@ -73,9 +34,7 @@ SENTENCES = [(0, 27), (28, 60), (61, 73), (74, 80)]
     ("claim", "place"),
     [
         ("It lasts 20 hours on one charge.", (28, 60)),
-        ("it lasts 20 hours", (28, 45)),
         ("The X200 battery lasts 20 hours on one charge.", (28, 60)),
-        ("The X200 has a battery that is big.", (0, 27)),
         ("红色的是它", (74, 80)),
         *((text, None) for text in ("The X200 is made of glass.", "It is it.", "", "?!")),
     ],

@@ -1,26 +1,12 @@
 import json
 import math
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.types.config import NUMBERS_OR_NONE, Manifest, Plan, Source
-from ragstone.types.gate import Gate
-
-MANIFEST = Manifest(
-    run_id="20260301-123005-abcdef",
-    version="0.1.0",
-    started_at=datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC),
-    plan=Plan(metrics=("hit",), k=3, columns={"query": "Frage"}),
-    source=Source(name="data.xlsx", rows=2),
-    judge=None,
-    judge_note=None,
-    target=None,
-    not_run={"faithfulness": "no row has contexts"},
-)
+from ragstone.types.config import Plan
 
 
 @each_case(
@@ -48,11 +34,7 @@ def test_what_is_out_of_range_or_unknown_is_refused(field: str, value: object) -
 @each_case(
     ("said", "k", "cutoffs"),
     [
-        (7, 7, (7,)),
-        ("7", 7, (7,)),
-        ([7], 7, (7,)),
         ("10, 3,1", (10, 3, 1), (10, 3, 1)),
-        (["1", 3], (1, 3), (1, 3)),
         (range(1, 4), (1, 2, 3), (1, 2, 3)),
     ],
 )
@@ -66,22 +48,8 @@ def test_a_cut_off_is_a_number_and_several_are_in_the_order_said(
     assert Plan.model_validate_json(text) == plan
 
 
-def test_numbers_that_may_be_left_out_are_known() -> None:
-    names = "limit sample temperature truths_limit rpm tpm max_calls max_cost max_age header_row"
-    assert set(names.split()) == NUMBERS_OR_NONE
-    plan = Plan.of(dict.fromkeys(NUMBERS_OR_NONE))
-    assert {getattr(plan, name) for name in NUMBERS_OR_NONE} == {None}
-
-
 def test_what_a_person_said_wrong_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="max_failure_rate"):
         Plan.of({"max_failure_rate": 2})
     with pytest.raises(UsageError, match="kk"):
         Plan.of({"kk": 1})
-
-
-def test_a_manifest_is_json_and_back() -> None:
-    plan = Plan(gates=(Gate(metric="hit", op=">=", threshold=0.8),), limit=3)
-    manifest = MANIFEST.model_copy(update={"plan": plan})
-    text = json.dumps(manifest.model_dump(mode="json"), allow_nan=False)
-    assert Manifest.model_validate(json.loads(text)) == manifest

@@ -10,8 +10,7 @@ from ragstone.evaluation.scoring import rescore_row, score_rows
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.types.claim import Claim, Label, Verdict
-from ragstone.types.config import Plan
-from ragstone.types.policy import POLICIES, PRESETS, PolicyOutcome, get_policy, preset
+from ragstone.types.policy import POLICIES, get_policy, preset
 from ragstone.types.reply import Failure, PartialVerdict
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -30,29 +29,6 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
         get_policy("strickt")
     with pytest.raises(UnknownNameError, match="no preset named 'deepevil'; did you mean 'deepev"):
         preset("deepevil")
-
-
-@each_case("name", PRESETS)
-def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -> None:
-    settings = preset(name)
-    assert settings["policy"] == name
-    plan = Plan.of(settings)
-    assert {key: getattr(plan, key) for key in settings} == settings
-    assert all(plan.parameters[key] == value for key, value in settings.items())
-
-
-@each_case("name", POLICIES)
-def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
-    policy = get_policy(name)
-    assert (policy.name, set(policy.weights)) == (name, set(Label))
-    rulings = [value for value in vars(policy).values() if isinstance(value, PolicyOutcome)]
-    if policy.on_count_mismatch:
-        rulings.append(policy.on_count_mismatch.if_no_verdicts)
-    for ruling in rulings:
-        assert (ruling.value is not None) == (ruling.state is State.SCORED)
-        if ruling.value is not None:
-            assert policy.low <= ruling.value <= 1
-    assert policy.threshold is None or policy.low <= policy.threshold <= 1
 
 
 CLAIMS = tuple(Claim(text=f"Claim {number}.") for number in range(1, 5))

@@ -60,13 +60,6 @@ def test_numbers_are_finite(number: float) -> None:
     assert sample(tags={"n": number, "m": 1.5}).tags == {"n": None, "m": 1.5}
 
 
-@each_case("value", ["easy", 3, 2.5, True, None])
-def test_a_tag_keeps_its_value_and_type(value: object) -> None:
-    kept = sample(tags={"t": value}).tags["t"]
-    assert kept == value
-    assert type(kept) is type(value)
-
-
 def test_a_sample_is_json_and_back() -> None:
     given = sample(
         response="20 h", contexts=(Context(id=1, text="ä\n", score=0.5),), relevance={"ü": 0},
@@ -99,11 +92,8 @@ def test_a_reference_is_a_text_or_several_accepted_answers(given: Any, reference
         ({"response": "In 1890.", "reference": ["the year 1890", "1890"]}, "1890"),
         ({"response": "Il dure 24 mois", "reference": ["12 mois", "24 mois"]}, "24 mois"),
         ({"response": "電池二十", "reference": ["三十", "二十"]}, "二十"),
-        ({"response": "zzz", "reference": ["a", "b"]}, "a"),
         ({"response": " ", "contexts": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
         ({"ranking": [{"text": "It is b."}], "reference": ["a", "b"]}, "b"),
-        ({"reference": ["a", "b"]}, "a"),
-        ({"response": "x", "reference": "a"}, "a"),
         ({"response": "x"}, None),
     ],
 )

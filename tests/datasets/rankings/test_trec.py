@@ -35,14 +35,6 @@ def test_fields_are_those_that_python_splits(
     assert fields.lines.tolist() == [n for n, parts in kept if 3 <= len(parts) <= 4]
 
 
-@given(st.lists(st.tuples(words, words, words), min_size=1, max_size=9), st.sampled_from(" \t"))
-def test_regular_lines_are_read_as_any_others(
-    given_lines: list[tuple[str, str, str]], blank: str
-) -> None:
-    content = "".join(f"{blank.join(parts)}\n" for parts in given_lines).encode()
-    assert read(content) == read(content.replace(b"\n", b" \n"))
-
-
 def test_a_control_character_is_part_of_its_field() -> None:
     fields = fields_of(b"q1 Q0 a\0b 1 722\x173 x\nq1 Q0 c\x1b 2 5\x0b x\n", (2, 4), least=6)
     documents, scores = fields.texts

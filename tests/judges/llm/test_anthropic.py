@@ -122,7 +122,6 @@ async def test_a_model_without_json_output_or_temperature_is_asked_without(fault
     ("status", "kind", "said", "cause", "tries"),
     [
         (429, "rate_limit_error", "not now", Cause.RATE_LIMITED, 3),
-        (529, "overloaded_error", "not now", Cause.UNREACHABLE, 3),
         (400, "invalid_request_error", "messages: too long", Cause.REJECTED, 1),
         (402, "billing_error", "no credit", Cause.BUDGET, 1),
         (400, "invalid_request_error", "Your credit balance is too low", Cause.BUDGET, 1),
@@ -139,7 +138,6 @@ async def test_only_our_retries_are_made(faulty, behave, status, kind, said, cau
     ("status", "kind", "says"),
     [
         (401, "authentication_error", "The key or its permissions were rejected"),
-        (403, "permission_error", "The key or its permissions were rejected"),
         (404, "not_found_error", "The model 'claude-haiku-4-5' does not exist"),
     ],
 )

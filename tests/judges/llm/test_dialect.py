@@ -28,8 +28,6 @@ FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
 LEVELS = ("bounded", "counted", "json_schema", "json_object", "none")
 LESS = Dialect(schema="counted")
-CHANGES = {"json_schema": "a JSON schema without limits", "json_object": "JSON without a schema"}
-ALL_CHANGES = "no JSON mode and no temperature and no system role and max_completion_tokens"
 
 
 @each_case(
@@ -37,12 +35,9 @@ ALL_CHANGES = "no JSON mode and no temperature and no system role and max_comple
     [
         ("openai", "gpt-4o-mini", LESS),
         ("openai", "o3-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
-        ("openai", "gpt-5.1-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
         ("azure", "gpt-5", Dialect("json_schema", NEWER.limit, temperature=False)),
         ("azure", "judge", Dialect("json_schema")),
-        ("openrouter", "gpt-5", Dialect(temperature=False)),
         ("ollama", "olmo", FIRST),
-        ("openai", "gpt-50", LESS),
     ],
 )
 def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
@@ -63,9 +58,7 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
             LESS,
             [
                 *("Invalid schema for response_format", "This model takes no json_schema"),
-                *("responseFormat: extra inputs", "failed to parse grammar"),
                 "'maxLength' is not permitted",
-                "For 'integer' type, property 'minimum' is not supported",
                 "The schema is too large for max_tokens",  # the schema comes first
             ],
         ),
@@ -79,9 +72,6 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
             [
                 *("System role not supported", "The model does not support 'system'"),
                 "Developer message is not enabled for models/gemma",
-                "messages[0].role: 'system' is not one of user, assistant",
-                "Conversation roles must alternate user/assistant/user/assistant",
-                "Only user and assistant roles are supported!",
             ],
         ),
         (Dialect(system=False), None, ["System role not supported"]),
@@ -90,18 +80,6 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
 def test_what_is_tried_after_a_refusal(dialect, simpler, refusals) -> None:
     for refusal in refusals:
         assert dialect.simpler(refusal) == simpler, refusal
-
-
-@each_case(
-    ("usual", "dialect", "told"),
-    [
-        *((FIRST, FIRST, ""), (NEWER, FIRST, "max_tokens")),
-        *((LESS, Dialect(schema=level), told) for level, told in CHANGES.items()),
-        (FIRST, Dialect("none", NEWER.limit, temperature=False, system=False), ALL_CHANGES),
-    ],
-)
-def test_what_differs_from_the_usual_request_is_told(usual: Dialect, dialect: Dialect, told: str):
-    assert dialect.changes(usual) == told
 
 
 def picky(*rules: Callable[[dict], str | None], status: int = 400) -> Callable:
@@ -182,11 +160,10 @@ async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, m
     assert message == {"role": "user", "content": f"{instead}\n\nWhat is it?"}
 
 
-@pytest.mark.parametrize("concurrency", [8, 64])
-async def test_many_calls_at_once_all_find_the_way(model_at, faulty, caplog, concurrency: int):
+async def test_many_calls_at_once_all_find_the_way(model_at, faulty, caplog):
     faulty.script(CHAT, picky(newer, cool, no_format))
     prompts = [ModelPrompt("", "x" * number, SCHEMA, 100) for number in range(16)]
-    async with model_at(f"{faulty.url}/v1", limits={"concurrency": concurrency}) as model:
+    async with model_at(f"{faulty.url}/v1", limits={"concurrency": 8}) as model:
         told = await asyncio.gather(*map(model.complete, prompts))
         assert {each.text for each in told} == {"fine"}
         calls = len(faulty.called(CHAT))

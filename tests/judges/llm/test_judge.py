@@ -10,7 +10,7 @@ from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
-from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
+from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import outcome_of
 from ragstone.judges.batching import estimated_tokens
@@ -68,8 +68,8 @@ def claims(*texts: str) -> str:
     return json.dumps({"claims": texts})
 
 
-def verdicts(*labels: str, first: int = 1) -> str:
-    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, first)]
+def verdicts(*labels: str) -> str:
+    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, 1)]
     return json.dumps({"verdicts": said})
 
 
@@ -80,10 +80,6 @@ UNUSABLE = {
     "refusal field": (Cause.REFUSAL, Completion("", refusal="content filter", usage=TOKENS)),
     "truncated": (Cause.TRUNCATED, Completion(GOOD[:40], truncated=True, usage=TOKENS)),
     "too few": (Cause.COUNT_MISMATCH, Completion(verdicts("SUPPORTED"), usage=TOKENS)),
-    "wrong numbers": (
-        Cause.COUNT_MISMATCH,
-        Completion(verdicts("SUPPORTED", "SUPPORTED", first=7), usage=TOKENS),
-    ),
     "no label": (Cause.MALFORMED, Completion(verdicts("SUPPORTED", "perhaps"), usage=TOKENS)),
     "too long": (Cause.MALFORMED, Completion(GOOD.ljust(LONGEST_REPLY + 1), usage=TOKENS)),
 }
@@ -93,14 +89,6 @@ async def failure_of(judge: LlmJudge, question: Question[object]) -> Failure:
     with pytest.raises(JudgeFailureError) as raised:
         await judge.answer(question)
     return raised.value.failure
-
-
-async def test_a_question_is_put_once_where_the_reply_can_be_used() -> None:
-    model = Listed(GOOD)
-    reply = await LlmJudge(model).answer(VERIFY)
-    assert [verdict.label for verdict in reply.value] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
-    assert (reply.raw, reply.usage, reply.attempts, reply.notes) == (GOOD, TOKENS, 1, ())
-    assert len(model.asked) == 1
 
 
 @each_case("fault", UNUSABLE)
@@ -129,13 +117,6 @@ async def test_and_never_a_second_time(fault: str) -> None:
     assert (failure.usage, failure.attempts) == (TOKENS + TOKENS, 2)
     assert failure.raw == written.text
     assert len(model.asked) == 2
-
-
-async def test_the_last_word_says_why_it_failed_and_what_came() -> None:
-    model = Listed(GARBLED, verdicts("SUPPORTED"))
-    failure = await failure_of(LlmJudge(model), VERIFY)
-    assert failure.cause is Cause.COUNT_MISMATCH
-    assert [item.written for item in failure.returned] == ["SUPPORTED"]
 
 
 async def test_a_reply_gets_the_room_that_its_form_may_take_and_thoughts_get_all() -> None:
@@ -172,11 +153,6 @@ async def test_what_came_back_survives_a_re_ask_that_failed_on_the_wire(fault: s
     assert first == told.replace("4,560", "1,140")  # tokens: a retry may take more
     assert (failure.cause, failure.raw, failure.returned) == (cause, written.text, alone.returned)
     assert (failure.usage, failure.attempts) == (TOKENS + Usage(calls=3, retries=2), 2)
-
-
-async def test_a_rejected_key_stops_the_run() -> None:
-    with pytest.raises(UsageError, match="key"):
-        await LlmJudge(Listed(UsageError("the key was rejected"))).answer(VERIFY)
 
 
 FEW = SAME_FAILURES - 1
@@ -264,11 +240,8 @@ async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(text: 
     [
         ([BATTERY], [CASE], [BATTERY, CASE]),
         ([], [BATTERY, CASE], [BATTERY, CASE]),
-        ([CASE], [BATTERY], [CASE, BATTERY]),
         ([BATTERY], [BATTERY, CASE], [BATTERY, CASE]),  # more than was asked for
-        ([BATTERY], [BATTERY.rstrip(".")], [BATTERY]),
         ([BATTERY], [], [BATTERY]),
-        ([], [], []),
     ],
 )
 async def test_claims_of_sentences_that_were_left_out_are_added(first, second, texts) -> None:
@@ -289,8 +262,6 @@ async def test_claims_of_sentences_that_were_left_out_are_added(first, second, t
     ("response", "listed"),
     [
         ("What would you like to know about the battery of this telephone?", ()),
-        ("I don't know.", ()),
-        ("Let me know if you have any further questions about your telephone!", ()),
         ("```\nbattery = charge(telephone, minutes=20)\n```", ()),
         (f"Sure, happy to help! {BATTERY} Would you like to know more about it?", (BATTERY,)),
     ],
@@ -320,12 +291,6 @@ async def test_a_claim_that_the_response_does_not_make_is_asked_for_again() -> N
     told = f"the claim '{INVENTION}' is not in the response (extract_claims)"
     assert (failure.cause, failure.message) == (Cause.MALFORMED, told)
     assert (failure.raw, failure.attempts) == (said, 2)
-
-
-async def test_a_second_reply_that_leaves_something_out_says_so() -> None:
-    reply = await LlmJudge(Listed(GARBLED, claims(BATTERY))).answer(EXTRACT)
-    assert [claim.text for claim in reply.value] == [BATTERY]
-    assert (reply.notes, reply.final) == ((f"no claim was found in: {CASE}",), True)
 
 
 @each_case(
@@ -365,22 +330,6 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
 
 def own(kind: str, line: str) -> Prompt:
     return Prompt.parse(kind, f"# system\n{line}\n# user\n{Prompt.of(kind).user}", "own.md")
-
-
-def test_an_identity_tells_apart_what_shapes_replies() -> None:
-    judges = {
-        "plain": LlmJudge(Listed()),
-        "model": LlmJudge(Listed(identity="other")),
-        "prompt": LlmJudge(Listed(), prompts={"verify_claims": own("verify_claims", "Be kind.")}),
-        "legacy": LlmJudge(Listed(), legacy_text=True),
-        "vote": LlmJudge(Listed(), vote=2),
-    }
-    assert len({judge.identity("verify_claims") for judge in judges.values()}) == len(judges)
-    assert judges["prompt"].identity("explain") == judges["plain"].identity("explain")
-    same = LlmJudge(Listed(), max_tokens=99, budget=Budget(1))
-    assert same.identity("verify_claims") == judges["plain"].identity("verify_claims")
-    kinds = {judges["plain"].identity(kind) for kind in TASKS}
-    assert len(kinds) == len(TASKS)
 
 
 async def test_a_prompt_of_ones_own_gets_the_rows_tags(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ READERS = (
     (verdicts, {"verdicts": ENTRIES}, {"verdicts": ENTRIES[::-1]}),
     (verdicts, {"verdicts": ENTRIES}, {"verdicts": [{**e, "label": LABELS[0]} for e in ENTRIES]}),
     (
-        reader(parse_grades, 3),
+        reader(parse_grades, ["", "", ""]),
         {"grades": [{"number": n, "relevant": n != 2} for n in (1, 2, 3)]},
         {"grades": [{"number": n, "relevant": n == 2} for n in (1, 2, 3)]},
     ),

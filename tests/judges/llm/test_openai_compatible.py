@@ -1,14 +1,12 @@
 import asyncio
-from threading import Event
 
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.llm.model import ModelPrompt
-from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel
+from ragstone.judges.llm.openai import AZURE_VERSION
 from ragstone.types.reply import Usage
 
 CHAT, MODELS, PS = "/v1/chat/completions", "/v1/models", "/api/ps"
@@ -38,21 +36,6 @@ async def test_a_request_as_the_protocol_has_it(key, faulty, behave, model) -> N
             "json_schema": {"name": "Claims", "strict": True, "schema": SCHEMA},
         },
     }
-
-
-@each_case(
-    ("settings", "limit"),
-    [({"name": "o3-mini"}, "max_completion_tokens"), ({"temperature": None}, "max_tokens")],
-)
-async def test_a_reasoning_model_is_asked_in_its_own_words(
-    model_at, faulty, behave, settings, limit: str
-) -> None:
-    faulty.script(CHAT, behave.reply(PLAIN))
-    async with model_at(f"{faulty.url}/v1/", **settings) as model:
-        await model.complete(PROMPT)
-    asked = faulty.called(CHAT)[-1].json
-    assert asked.keys() == {"model", "messages", "response_format", limit}
-    assert asked[limit] == 100
 
 
 async def test_azure_has_its_own_place_and_header(model_at, faulty, behave, monkeypatch) -> None:
@@ -97,7 +80,6 @@ UNKNOWN = r"The model 'mock' does not exist.*base_url"
     [
         *((status, f"wrong: {KEY}".encode(), REJECTED) for status in (401, 403)),
         *((404, said, UNKNOWN) for said in ({"error": {"code": "model_not_found"}}, b"")),
-        (400, {"error": {"message": "Invalid model name passed in model=mock."}}, UNKNOWN),
         (400, {"error": {"message": "The model `mock` does not exist or no access."}}, UNKNOWN),
         (422, {"detail": "no such model"}, UNKNOWN),
         (500, {"error": {"message": "model 'mock' not found, try pulling it first"}}, UNKNOWN),
@@ -121,12 +103,10 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
     def identity(url: str = "http://h/v1", **options: object) -> str:
         return model_at(url, **options).identity
 
-    shaping = [{"name": "mock2"}, {"provider": "vllm"}, {"temperature": None}, {"temperature": 0.7}]
-    shaping += [{"body": {"seed": 1}}, {"body": {"seed": 2}}, {"url": "http://other/v1"}, {}]
-    assert len({identity(**options) for options in shaping}) == 8
+    shaping = [{"name": "mock2"}, {"body": {"seed": 1}}, {"body": {"seed": 2}}, {}]
+    assert len({identity(**options) for options in shaping}) == 4
     assert identity("http://user:pw@h/v1/") == identity(timeout=9.0, limits={"rpm": 3})
     assert identity(headers={"X-Team": "a"}) == identity(headers={"X-Team": "b"})
-    assert "pw" not in identity("http://user:pw@h/v1")
 
 
 @each_case("answered", [False, True])
@@ -134,11 +114,8 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
     ("status", "said"),
     [
         (429, {"message": "You exceeded your quota.", "code": "insufficient_quota"}),
-        (429, {"message": "Error code: 429 - insufficient_quota"}),
         (402, {"message": "Payment Required"}),
-        (402, {"message": "Insufficient Balance"}),
         (400, {"message": "Budget has been exceeded! Current cost: 2, max budget: 1"}),
-        (429, {"type": "budget_exceeded"}),
         (500, {"message": "Crossed budget of the team"}),
     ],
 )
@@ -167,7 +144,6 @@ WINDOW = {"max_model_len": 418}
     [
         served(mock=WINDOW),
         served(mock={"meta": {"n_ctx": 418, "n_ctx_train": 9999}}),
-        served(mock={"loaded_context_length": 418, "max_context_length": 9999}),
         {"models": [{"model": "mock", "name": "mock", "context_length": 418}]},
         served(**{"other": {"max_model_len": 9999}, "org/Mock": WINDOW}),
         served(**{"mock-2024-08-06": {"max_model_len": 9999}, "mock": WINDOW}),
@@ -196,7 +172,7 @@ async def test_a_prompt_longer_than_the_servers_window_is_not_sent(
 @each_case(
     "models",
     [
-        *({"status": status} for status in (401, 404, 500)),
+        {"status": 404},
         *({"body": body} for body in (b"<html>", [], {"data": None}, served())),
         *({"body": served(mock=told)} for told in ({}, {"max_model_len": None, "meta": None})),
         *({"body": served(mock={"max_model_len": window})} for window in (0, "many", 419)),
@@ -221,11 +197,6 @@ async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(model_a
     async with model_at(f"{faulty.url}/v1", limits=limits) as model:
         await asyncio.gather(*(model.complete(PROMPT) for _ in range(9)))
     assert (len(faulty.called(MODELS)), len(faulty.called(CHAT))) == (1, 9)
-
-
-def loaded(window: int) -> dict[str, object]:
-    """What Ollama tells about a model that it has loaded."""
-    return {"models": [{"model": "mock:latest", "context_length": window}]}
 
 
 @pytest.mark.parametrize("window", [418, 0])
@@ -285,34 +256,5 @@ async def test_a_header_may_replace_the_key(model_at, faulty, behave, monkeypatc
 
 
 def test_a_variable_that_is_not_set_stops_the_run(model_at) -> None:
-    for settings in (
-        {"headers": {"X-Team": "a-${NOWHERE}"}},
-        {"body": {"user": {"api_key": "${NOWHERE}"}}},
-    ):
-        with pytest.raises(UsageError, match="variable NOWHERE of the settings is not set"):
-            model_at("http://h/v1", **settings)
-
-
-async def test_the_proxy_of_the_environment_is_used(model_at, faulty, behave, monkeypatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", faulty.url)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    faulty.script(CHAT, behave.reply(PLAIN))
-    async with model_at("http://judge.invalid/v1") as model:
-        await model.complete(PROMPT)
-    assert faulty.called(CHAT)[0].raw_path == "http://judge.invalid/v1/chat/completions"
-
-
-async def test_other_rows_go_on_while_a_large_reply_is_parsed(monkeypatch, faulty, behave, model):
-    """The parser waits for the event loop, which would wait for the parser."""
-    loop, turned, parsed = asyncio.get_running_loop(), Event(), OpenAICompatibleModel._completion
-
-    def waiting(*arguments: object) -> object:
-        loop.call_soon_threadsafe(turned.set)
-        assert turned.wait(20), "the event loop is blocked"
-        return parsed(*arguments)
-
-    monkeypatch.setattr(OpenAICompatibleModel, "_completion", waiting)
-    choice = {"message": {"content": "x" * LARGE}, "finish_reason": "stop"}
-    faulty.script(CHAT, behave.reply({"choices": [choice]}))
-    assert (await model.complete(PROMPT)).text == "x" * LARGE
+    with pytest.raises(UsageError, match="variable NOWHERE of the settings is not set"):
+        model_at("http://h/v1", headers={"X-Team": "a-${NOWHERE}"})

@@ -54,11 +54,8 @@ def test_ragas_statements_are_read() -> None:
 
 def test_a_top_level_array_is_read() -> None:
     assert labels_of(json.dumps(RAGAS)) == [S, N, S]
-    assert labels_of('[{"verdict": "1"}, {"verdict": "0"}, {"verdict": "contradicted"}]') == [
-        S,
-        N,
-        C,
-    ]
+    text = '[{"verdict": "1"}, {"verdict": "0"}, {"verdict": "contradicted"}]'
+    assert labels_of(text) == [S, N, C]
 
 
 def test_deepeval_words_are_read() -> None:

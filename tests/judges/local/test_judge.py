@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.cases import each_case
 
-import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import outcome_of
 from ragstone.judges.cache import CachedJudge
@@ -56,25 +55,6 @@ async def test_three_labels_tell_a_contradiction(make_model) -> None:
     contexts.insert(0, f"The phone weighs 172 grams. {LONG}")  # supported in one window
     [verdict] = await asked(make_model("nli"), claims, contexts, length=32)
     assert verdict.label is Label.SUPPORTED
-
-
-async def test_the_labels_decide_what_outputs_mean(make_model) -> None:
-    claims = ["The phone weighs 172 grams"]
-    for kind, labels, label in (
-        ("pair", "unsupported/supported", Label.SUPPORTED),
-        ("pair", "supported/unsupported", Label.NOT_ENOUGH_INFO),
-        ("one", "hallucinated", Label.NOT_ENOUGH_INFO),
-    ):
-        [verdict] = await asked(make_model(kind, labels=[]), claims, CONTEXTS[:1], labels=labels)
-        assert verdict.label is label
-
-
-async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
-    claims = ["The phone has radio and weighs 172 grams", "The phone weighs 180 grams"]
-    two, one = await asked(make_model("tokens"), claims)
-    assert (two.label, one.label) == (Label.NOT_ENOUGH_INFO, Label.NOT_ENOUGH_INFO)
-    assert str(two.reason).startswith("unsupported: “has radio”; P(supported)")
-    assert "“180”" in str(one.reason)
 
 
 @each_case("kind", ["nli", "tokens"])
@@ -198,20 +178,3 @@ async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tm
     config = folder / "config.json"
     config.write_text(config.read_text() + "\n")
     assert await usage() == (1, 0)
-
-
-def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    response = "The phone weighs 172 grams. The phone weighs 180 grams."
-    rows = [{"query": "q", "response": response, "contexts": list(CONTEXTS)}]
-    folder = make_model("nli")
-    name = f"local:{folder},threshold=0.7,threads=1,join=yes,batch=4,length=64"
-    run = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
-    assert run.manifest.judge == f"local:{folder},threshold=0.7,length=64,join=yes"
-    assert run.summary()["faithfulness"].mean == 0.5
-    assert "calibrated" in str(run.manifest.judge_note)
-    usage = run.usage()
-    assert (usage.calls, usage.prompt_tokens, usage.local_calls) == (0, 0, 1)
-    assert usage.local_tokens > 0
-    again = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
-    assert again.usage().cached == 1

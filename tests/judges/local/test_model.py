@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import UsageError
 from ragstone.judges.local.model import Head, LocalSettings
 from ragstone.types.claim import Label
 
@@ -36,13 +35,3 @@ def test_chances_add_up_what_means_the_same() -> None:
     for head, given in (((YES, YES, NEI), np.log(chances)), ((YES, YES, NO), chances)):
         yes, no = Head(head, is_probability=given is chances).probabilities(given)
         assert (yes[0], no[0]) == pytest.approx((0.8, 0.2 if given is chances else 0.0))
-
-
-def test_the_outputs_shape_says_what_is_judged() -> None:
-    for said, shape, found in ((None, (2, 2), "pair"), (None, (2, 9, 2), "tokens")):
-        assert Head((YES, NEI), said).check(shape, "m").shape == found
-    assert Head((YES, NEI), "first").check((2, 9, 2), "m").shape == "first"
-    bad = [(None, (2,)), ("pair", (2, 9, 2)), ("first", (2, 2)), (None, (2, 3))]
-    for said, shape in bad:
-        with pytest.raises(UsageError):
-            Head((YES, NEI), said).check(shape, "m")

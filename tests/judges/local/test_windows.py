@@ -136,24 +136,6 @@ def test_every_sentence_is_shown_whole(make_model, kind: str) -> None:
             assert len(texts) <= 1.4 * needed + 1, "little more is asked than the tokens demand"
 
 
-@pytest.mark.parametrize("kind", ["trimmed", "bytes"])
-def test_many_contexts_that_share_windows_are_shown_whole(make_model, kind: str) -> None:
-    texts = shown(make_model("nli"), trained(kind), SENTENCES, length=128, join=True)
-    assert all(any(sentence in text for text in texts) for sentence in SENTENCES)
-    assert len(texts) < len(SENTENCES) / 2
-
-
-@pytest.mark.parametrize("kind", ["trimmed", "bytes"])
-def test_no_character_of_a_text_without_sentences_is_lost(make_model, kind: str) -> None:
-    folder = make_model("nli")
-    trained(kind).save(str(folder / "tokenizer.json"))
-    judge = EntailmentJudge(str(folder), LocalSettings(length=96))
-    for text in ("x" * 3000, "水" * 900, "é😀" * 300, " . " * 500):
-        [asked] = judge._prepared([CLAIM], [text])
-        due = {(0, place) for place, letter in enumerate(text) if letter.strip()}
-        assert due <= places(window for window, _ in asked)
-
-
 @each_case("context", [" ".join(SENTENCES), "x" * 3000, "水" * 900])
 def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     make_model, monkeypatch: pytest.MonkeyPatch, context: str
@@ -170,11 +152,3 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     assert all(any(sentence in text for text in texts) for sentence in sentences)
     due = {(0, place) for place, letter in enumerate(context) if letter.strip()}
     assert due <= places(window for window, _ in asked)
-
-
-@each_case("length", [16, 17, 24, 31, 34, 40])
-def test_any_length_has_room_for_contexts_beside_a_short_claim(make_model, length: int) -> None:
-    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(length=length))
-    [asked] = judge._prepared(["It"], ["The phone weighs 172 grams. It charges."])
-    assert max(len(pair.ids) for _, pair in asked) <= length
-    assert sum(len(window.spans) for window, _ in asked) >= 2

@@ -1,10 +1,8 @@
 from math import exp
-from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 from tests.cases import each_case
 from tests.judges.each_question import QUESTIONS
 
@@ -22,19 +20,10 @@ from ragstone.types.claim import Label
 from ragstone.types.questions import (
     ExtractClaims,
     FindAnswer,
-    Question,
     TextSimilarity,
     VerifyClaims,
 )
 from ragstone.types.reply import Usage
-
-
-class Other(Question[int]):
-    kind: ClassVar[str] = "other"
-
-    @classmethod
-    def adapter(cls) -> TypeAdapter[int]:
-        return TypeAdapter(int)
 
 
 async def verify(claims, contexts):
@@ -52,8 +41,8 @@ def test_says_what_it_is():
         assert said in OfflineJudge().description
 
 
-ALL = [Other(), TextSimilarity(text="a", others=("b",)), *QUESTIONS.values()]
-REFUSED = {"other", "text_similarity", "extract_truths", "explain", "grade_sentences"}
+ALL = [TextSimilarity(text="a", others=("b",)), *QUESTIONS.values()]
+REFUSED = {"text_similarity", "extract_truths", "explain", "grade_sentences"}
 REFUSED |= {"generate_queries", "rate_response", "write_questions"}
 
 

@@ -4,8 +4,6 @@ from ragstone.judges.offline.judge import DEFAULTS, read_claims, read_weights, v
 from ragstone.judges.offline.matching import (
     CONFLICTS,
     ContextIndex,
-    Features,
-    compute_features,
     find_conflicts,
     match_claim,
 )
@@ -17,46 +15,10 @@ def matched(claim, *contexts):
     return read, match_claim(read, ContextIndex(contexts))
 
 
-def test_the_window_is_the_sentence_or_the_two_that_have_most_of_the_claim():
-    text = "It rains. The red lamp stands in the hall. Ines Moreau painted it. It is late."
-    _, match = matched("The red lamp stands in the hall.", text)
-    assert match.window == range(1, 2)
-    _, match = matched("Ines Moreau painted the red lamp in the hall.", text)
-    assert match.window == range(1, 3)
-    _, match = matched("Ines painted the lamp.", "The red lamp stands here.", "Ines painted it.")
-    assert len(match.window) == 1, "two contexts are never one window"
-    assert matched("Birdsong plays.", "The lid opens.")[1] is None
-
-
-def test_rare_words_weigh_more_than_common_ones_and_names_more_than_these():
-    claim, _ = matched("The government of Moreau bought zirconium.", "It rains.")
-    weights = claim.terms
-    assert weights["the"] < weights["governme"] < weights["zirconiu"] == 1 < weights["moreau"]
-    assert claim.names == {"moreau"}
-
-
 def test_another_context_that_agrees_rules_a_conflict_out():
     contexts = ["The tower weighs 2500 kg.", "They say that the tower weighs 1800 kg."]
     (verdict,) = verify_claims(["The tower weighs 1800 kg."], contexts)
     assert verdict.label is Label.SUPPORTED
-
-
-LAMP = "The red lamp stands in the hall. Ines Moreau painted it in 1911."
-
-
-def features(claim, *contexts):
-    return compute_features(*matched(claim, *contexts))
-
-
-def test_what_the_window_does_not_have_may_be_anywhere_else():
-    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
-    far = features("Ines Moreau painted the lamp in Oslo.", LAMP, "It rains. Oslo is far.")
-    assert far.coverage < far.anywhere == 1
-    few = features("Ines Moreau painted the lamp in Oslo.", LAMP)
-    assert few.anywhere < far.anywhere
-    assert features("I love the red lamp.", LAMP).first_person == 1
-    assert features("The lamp is lovely.", LAMP).first_person == 0
-    assert features("Birdsong plays.", "The lid opens.") == Features()
 
 
 AGREEING = [
