@@ -136,3 +136,10 @@ def test_a_mean_that_labels_contradict_is_undecided(
     if passed is None:
         assert f"the judge's mean is {mean:.2f}, but corrected with labels it is" in str(result)
         assert str(result).endswith("so >= 0.85 is undecided")
+
+
+def test_scores_that_a_policy_imputed_decide_nothing() -> None:
+    imputed = Score.scored(0.5).model_copy(update={"fallback": True})
+    for scores, passed in (([imputed, imputed], None), ([imputed, Score.scored(0.9)], True)):
+        made = {"hit@5": count_scores(scores).summary()}
+        assert Gate(metric="hit@5", op=">=", threshold=0.4).check(made).passed is passed
