@@ -13,7 +13,6 @@ HEAD = """# The command line
 This page has the help of every command, with all options (as in `--help-all`); options of several
 commands are described once, [at the end](#shared-options). [Exit codes](help.md#exit-codes) are the
 same for all. `ragstone` and `python -m ragstone` are equivalent. The default command is `run`.
-`python scripts/make_cli_page.py` writes this page.
 
 To complete commands and options with Tab, run the line for your shell once, then open a new
 terminal. Zsh needs `autoload -Uz compinit; compinit` before it.
@@ -24,7 +23,7 @@ echo 'eval "$(_RAGSTONE_COMPLETE=zsh_source ragstone)"' >> ~/.zshrc       # Zsh
 _RAGSTONE_COMPLETE=fish_source ragstone > ~/.config/fish/completions/ragstone.fish
 ```
 """
-SHARED = "## Shared options\n\nCommands that have these options name them below their help.\n"
+SHARED = "## Shared options\n"
 Record = tuple[str, str]
 LEFT_OUT = re.compile(r"\n\n(?:  Exit codes: |Commands:\n)(?:.+\n?)*|Usage: .*\[OPTIONS\]\n\n")
 """What is elsewhere: in the table of exit codes, and in the blocks of the commands of a group."""
