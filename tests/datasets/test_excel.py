@@ -132,7 +132,7 @@ def test_every_cut_of_a_workbook_is_reported(workbook: Workbook, write: Write):
 def test_a_broken_workbook_is_reported(workbook: Workbook, write: Write):
     path = workbook(One=[["query", "response"], ["q", "r"]])
     changes = ("</row>", ""), ("<worksheet", "<!DOCTYPE a><worksheet"), ('r="A2"', 'r="!"')
-    changes += ('r="B2"', 'r="A2"'), ('<row r="2"', '<row r="1"')  # twice in one place
+    changes += ('r="B2"', 'r="A2"'), ('r="A2"', 'r="A1"')  # twice in one place
     broken = [repacked(path, sheet1=change) for change in changes]
     for content in (*broken, zipped({"a.txt": b"a"})):
         (message,) = problems(write("broken.xlsx", content))

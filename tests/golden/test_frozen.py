@@ -131,7 +131,9 @@ def same(frozen: dict[str, object]) -> Callable[[str, object], None]:
         if FREEZE:
             frozen[part] = found
         changes = list(differences(frozen[part], found, part))
-        assert not changes, "\n".join(changes[:20])
+        assert not changes, "\n".join(
+            [*changes[:20], "run: FREEZE=1 pytest tests/golden/test_frozen.py"]
+        )
 
     return check
 

@@ -16,7 +16,7 @@ from ragstone.cli import COMMANDS, METRIC
 from ragstone.cli.commands.run import command as run_command
 from ragstone.evaluation.config_file import KEYS, read_config
 from ragstone.metrics import GROUPS, catalogue
-from ragstone.types.config import Plan
+from ragstone.types.config import SETTINGS, Plan
 from ragstone.types.policy import POLICIES
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +85,16 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
     for option in run_command.params:
         if isinstance(option, click.Option):
             assert all(flag in page for flag in (*option.opts, *option.secondary_opts))
+
+
+def test_every_setting_with_an_option_is_an_option_of_run() -> None:
+    there = {
+        flag for option in run_command.params for flag in (*option.opts, *option.secondary_opts)
+    }
+    for setting in SETTINGS.values():
+        if setting.option:
+            flags = {part for flag in setting.flags for part in flag.split("/")}
+            assert flags & {*there, "DATA"}, f"{setting.name} is not in cli/options.py"
 
 
 def test_the_settings_on_the_page_are_those_declared() -> None:

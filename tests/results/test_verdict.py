@@ -192,7 +192,7 @@ def texts(n: int, *, missed: int, broken: int, declined: int = 0, swapped: int =
     return rows
 
 
-UNCLEAR = "Which of the two is the larger cause is not clear from"
+UNCLEAR = "The larger cause, retrieval or answers, is unclear from"
 MISSED, GIVEN = "no relevant document was retrieved", "it was retrieved."
 
 

@@ -144,8 +144,8 @@ def line_of(node: Node | None, place: Iterable[object]) -> int | None:
 
 
 def read_settings_file(path: Path) -> str:
-    check_file(path)
     try:
+        check_file(path)
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} has more than {MAX_BYTES:,} bytes, too many for settings")
         return path.read_text(encoding="utf-8-sig")

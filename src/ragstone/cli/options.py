@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -439,7 +440,7 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
     ),
     option(
         "--min-paired",
-        "With --fail-on-regression: exit 3 if less than this share of rows is in both runs.",
+        "With --fail-on-regression: exit 3 if less than this share of the baseline is paired.",
         default="90%",
         metavar="SHARE",
     ),
@@ -583,8 +584,8 @@ def _effects(path: Path, config: Config) -> tuple[Sequence[str], Sequence[Path]]
     for name in code:
         module = Path(name if name.endswith(".py") else name.replace(".", "/"))
         for each in (module, *module.parents):  # importing a.b runs a.py, or a/__init__.py, too
-            names = (each.name, f"{each.name}.py", f"{each.name}.pyc", f"{each.name}/__init__.py")
-            files += [each.parent / name for name in names]
+            ends = [end + suffix for end in ("", "/__init__") for suffix in all_suffixes()]
+            files += [each, *(Path(f"{each}{end}") for end in ends if each.name)]
     effects = [f"run the code of {quoted(name)}" for name in code]
     for file, names in variables.items():
         if names:

@@ -152,9 +152,9 @@ class SheetScan:
     shared: Counter[str] = field(default_factory=Counter[str])  # number of a text -> its cells
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
-    _rows: set[int] = field(default_factory=set[int])  # seen so far; and columns of the last one
+    _rows: set[int] = field(default_factory=set[int])  # with cells so far; the last one's columns
     _columns: set[int] = field(default_factory=set[int])
-    _row = _column = -1
+    _row = _column = _filled = -1
     _type = _text = ""
     _style = 0
     _parts: dict[str, str] = field(default_factory=dict[str, str])
@@ -170,10 +170,7 @@ class SheetScan:
         match tag.rpartition(":")[2]:
             case "row":
                 self._row = int(attributes.get("r", self._row + 2)) - 1
-                self._column, self._columns = -1, set()
-                if self._row in self._rows:
-                    raise ExpatError(f"row {self._row + 1} is there twice")
-                self._rows.add(self._row)
+                self._column = -1
                 if attributes.get("hidden") in ("1", "true"):
                     self.hidden.add(self._row)
             case "c":
@@ -183,6 +180,11 @@ class SheetScan:
                     self._row, self._column = _place(address)
                 else:
                     self._column += 1
+                if self._row != self._filled:
+                    if self._row in self._rows:
+                        raise ExpatError(f"row {self._row + 1} is there twice")
+                    self._rows.add(self._row)
+                    self._filled, self._columns = self._row, set()
                 if self._column in self._columns:
                     raise ExpatError(f"row {self._row + 1} has two cells in one column")
                 self._columns.add(self._column)

@@ -81,12 +81,14 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
                 return await outcome_of(judge, question)
             finally:
                 CALLS.reset(token)
+    spent = None
     try:
         reply = await judge.answer(question)
         if not is_builtin(judge) and isinstance(cast("object", reply), Reply):
+            spent = reply.usage
             reply = replace(reply, value=question.reply(reply.value).value)
     except CallError as error:
-        return Failure.of(error)
+        return replace(Failure.of(error), usage=spent) if spent else Failure.of(error)
     except RagstoneError:
         raise
     except BaseException as error:

@@ -168,7 +168,7 @@ class CachedJudge(JudgeWrapper):
 
     def __init__(self, judge: Judge, file: str | Path, *, budget: Budget | None = None) -> None:
         super().__init__(judge)
-        if meant := re.match(r"(\w\w+):/|(?!\w:[\\/]).*:.*@", str(file)):  # it may have a password
+        if meant := re.match(r"([\w+]{2,}):[\\/]|[^\\/]*:[^\\/]*@", str(file)):
             scheme = f"{meant[1]}://..." if meant[1] else "a URL"
             raise UsageError(f"{scheme}: replies are cached in a file; specify its path")
         self._replies = ReplyCache(file)

@@ -128,8 +128,7 @@ class MetricSummaryBuilder:
         self.states = Counter[State]()
         self.failed: dict[Cause, First] = {}  # by cause, the first row that failed for it
         self.threshold: float | None = None  # the greatest that sets `passed`
-        self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
-        self.zeros = 0  # scores of 0
+        self.marked = self.passed = self.flagged = self.noted = self.unranked = self.zeros = 0
         self.latencies = Latencies()
         self.imputed: First | None = None  # the first row whose number a policy imputed
         self.note: First | None = None

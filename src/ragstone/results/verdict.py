@@ -245,7 +245,9 @@ class _Answers:
             if declined := self._number(None, Outcome.DECLINED):
                 words += f" {count(declined, 'answer')} declined."
         elif not bad:
-            words = f"All {answers} are right ({good})." if self.n > 1 else "The answer is right."
+            kind = "judged answer" if unjudged else "answer"
+            all_of = f"All {count(self.n, kind)} are right ({good})."
+            words = all_of if self.n > 1 else f"The {kind} is right."
         else:
             verb = "is" if bad == 1 else "are"
             words = f"{bad:,} of {answers} {verb} wrong ({percent(bad, self.n, interval)})"
@@ -318,7 +320,7 @@ class _Answers:
         if low > 0.5:
             return "fix retrieval first"
         if high >= 0.5:
-            return f"which of the two is the larger cause is not clear from {count(n, 'answer')}"
+            return f"the larger cause, retrieval or answers, is unclear from {count(n, 'answer')}"
         return self._doubt_of_references(known) or "fix the answers first, not retrieval"
 
     def _doubt_of_references(self, known: NDArray[np.bool_]) -> str:

@@ -31,7 +31,8 @@ TYPO = 0.8  # how similar the letters of two words must be to be the same with a
 
 _LISTS = loads(files("ragstone.testsets").joinpath("words.toml").read_text("utf-8"))
 _ASKING, _WHO, _NUMBER, _YES_NO, _COURTEOUS, _POLAR, _CHOICE, _AND, _PRONOUNS = (
-    frozenset(words.split()) for words in _LISTS.values() if isinstance(words, str)
+    frozenset(_LISTS[each].split())
+    for each in "asking who number yes_no polite polar choice and pronouns".split()
 )
 _POLITE = frozenset(map(stem, _COURTEOUS))
 _VAGUE = lazy_pattern(rf"\b(?:{'|'.join(_LISTS['vague'])})\b", re.IGNORECASE)

@@ -59,9 +59,9 @@ class Gate(FrozenModel):
         return self._result(value=value, passed=self._reached(value))
 
     def _doubt(self, summary: Summary) -> str:
-        """Return that no score is the judge's own, or that labels contradict its mean."""
+        """Return that all scores are partly imputed, or that labels contradict the mean."""
         if summary.scored and summary.flagged == summary.scored:
-            return "a policy imputed every score"
+            return "a policy imputed a part of every score"
         found, value = summary.corrected, summary.mean
         if value is None or not found or found.mean is None or not found.interval or found.problem:
             return ""

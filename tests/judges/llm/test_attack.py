@@ -44,6 +44,7 @@ def verdicts(label: str, *reasons: str) -> RawReply:
         (["", f"It contradicts “{PHONE}”.", ""], True),  # one may name another entry
         ([f"'{FERRY}'", f"'{PHONE}'", f"'{BRIDGE}'"], False),
         ([f'It has "{FERRY[:30]}"', f"It has “{BRIDGE[:30]}”", "no quote"], False),
+        (["", "", f"The context has '{PHONE}' and '{FERRY}'."], True),
     ],
 )
 def test_reasons_about_other_entries_are_refused(reasons: list[str], read: bool) -> None:
@@ -63,8 +64,10 @@ def test_reasons_about_other_entries_are_refused(reasons: list[str], read: bool)
     ("label", "reason", "read"),
     [
         ("SUPPORTED", "Wait, the label should be CONTRADICTED.", False),
-        ("CONTRADICTED", "It is in fact SUPPORTED", False),
+        ("CONTRADICTED", "So the verdict is SUPPORTED.", False),
         ("NOT_ENOUGH_INFO", "The claim is NOT SUPPORTED by any context.", True),
+        ("NOT_ENOUGH_INFO", "It is neither SUPPORTED nor CONTRADICTED.", True),
+        ("CONTRADICTED", "The context has WINDOWS 7 IS NO LONGER SUPPORTED.", True),
         ("CONTRADICTED", "Its first half is SUPPORTED, its second CONTRADICTED.", True),
         ("SUPPORTED", 'The context has the words "label": "CONTRADICTED".', True),
     ],
@@ -87,7 +90,7 @@ def test_a_reason_that_names_another_label_is_refused(label: str, reason: str, r
         ("etc.", False),
         ("(and 2 more claims)", False),
         ("More claims follow.", False),
-        ("The ferry carries cars. (not stated)", False),
+        ("Windows 7 (not supported)", True),
     ],
 )
 def test_a_list_of_claims_that_is_cut_off_is_refused(last: str, read: bool) -> None:
@@ -98,7 +101,34 @@ def test_a_list_of_claims_that_is_cut_off_is_refused(last: str, read: bool) -> N
         malformed(parse_claims, raw, response)
 
 
-@each_case("answer", ["The contexts do not say.", "N/A", "", "I could not find it."])
-def test_an_answer_that_there_is_none_is_no_answer(answer: str) -> None:
-    raw = RawReply(json.dumps({"found": True, "answer": answer}))
-    malformed(parse_found, raw, FindAnswer(query="When?", contexts=(BRIDGE,)))
+def test_quotes_of_contexts_are_no_quotes_of_claims() -> None:
+    question = VerifyClaims(claims=TEXTS, contexts=(f"{PHONE} It is red.",))
+    reasons = (f"The context says '{PHONE}'",) * 3
+    assert len(parse_verdicts(verdicts("CONTRADICTED", *reasons), question)) == 3
+
+
+def test_claims_without_full_stops_are_not_cut_off() -> None:
+    listed = ["Revenue rose by 5%", "The firm was founded in 1990"]
+    raw = RawReply(json.dumps({"claims": listed}))
+    assert parse_claims(raw, "Revenue rose by 5%. The firm was founded in 1990 in Graz.") == (
+        "Revenue rose by 5%", "The firm was founded in 1990",
+    )  # fmt: skip
+
+
+@each_case(
+    ("answer", "quote", "read"),
+    [
+        ("The contexts do not say.", "", False),
+        ("", "", False),
+        ("No information is shared with others.", "No information is shared", True),
+        ("None", "", True),
+    ],
+)
+def test_an_answer_that_there_is_none_is_no_answer(answer: str, quote: str, read: bool) -> None:
+    evidence = [{"context": 1, "quote": quote}] if quote else []
+    raw = RawReply(json.dumps({"found": True, "answer": answer, "evidence": evidence}))
+    question = FindAnswer(query="When?", contexts=("No information is shared with others.",))
+    if read:
+        assert parse_found(raw, question).answer == answer
+    else:
+        malformed(parse_found, raw, question)

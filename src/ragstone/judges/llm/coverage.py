@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from ragstone._internal.marks import remove_mentions
 from ragstone._internal.sentences import Sentence
+from ragstone.judges.llm.replies import ANNOUNCEMENT, SUMMARY
 from ragstone.judges.offline import words
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.figures import find_figures, read_number
@@ -22,26 +23,7 @@ MOST_SPELLED = 4000  # characters from which the language is guessed
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,]\d+)*")
 _YEARS = re.compile(r"\b(\d\d)\d\d[-–/](\d\d)\b")
 _HANGUL = re.compile("[\uac00-\ud7af]")
-_SUMMARY = re.compile(
-    r"\A\W*(?:\d+\.\s*)?(?:therefore|thus|hence|so|overall|either|in (?:summary|conclusion|short)"
-    r"|to (?:sum up|summari[sz]e)|according to|based on|from (?:the|these))\b",
-    re.IGNORECASE,
-)
 _LIST_NUMBER = re.compile(r"\A\W*\d+[.)]\s")
-_SOURCES = "(?:passage|context|source|document)"
-_ANNOUNCES = re.compile(  # an introduction, or a remark about the sources or the answer
-    rf"\b(?:{_SOURCES}s|{_SOURCES} \d+) (?:\w+ ){{0,3}}"
-    r"(?:provide|suggest|mention|describe|discuss|contain|state)"
-    r"|(?:\bnot|n['’]t) (?:\w+ly )?"
-    r"(?:addressed|explained|given|mentioned|provided|specified|stated)\b"
-    r"|\A\W*(?:please|you|it is|we|for more|if you|ask|consult|contact)\b.{0,80}"
-    r"\b(?:doctor|expert|manufacturer|physician|professional|specialist|support|team)\b"
-    rf"|\bno {_SOURCES}s? |\b(?:cannot|can't|unable to) (?:answer|provide)|[:：][\s*_]*\Z"
-    r"|\b(?:here|there|these) are .{0,40}\Z"
-    r"|\b(?:has|have|offers?|provides?) (?:several|various|many|multiple|a number of|different)"
-    r" (?:\w+ )?(?:advantages|benefits|differences|options|uses|ways)\b[^,;:]*\Z",
-    re.IGNORECASE,
-)
 
 
 def _content(text: str) -> set[str]:
@@ -78,13 +60,13 @@ def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str
     covered = _content(" ".join(claims))
     left: list[str] = []
     for sentence in sentences:
-        text = _SUMMARY.sub("", _LIST_NUMBER.sub("", sentence.text))
-        least = LEAST_OF_SUMMARY if _SUMMARY.match(sentence.text) else LEAST
+        text = SUMMARY.sub("", _LIST_NUMBER.sub("", sentence.text))
+        least = LEAST_OF_SUMMARY if SUMMARY.match(sentence.text) else LEAST
         content = _content(remove_mentions(text))
         is_short = len(content) < FEWEST_WORDS
         if claims and (is_short or len(content & covered) >= least * len(content)):
             continue
-        if not _ANNOUNCES.search(sentence.text) and extract_claims(sentence.text):
+        if not ANNOUNCEMENT.search(sentence.text) and extract_claims(sentence.text):
             left.append(sentence.text)
     return tuple(left)
 

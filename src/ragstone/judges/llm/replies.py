@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from tomllib import loads
 from typing import NamedTuple, TypeVar
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
@@ -35,8 +36,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD_GAPS = re.compile(r"[-_\s]+")
 _MAX_WORD = 80
 _WORD_EDGES = " \t\r\n_*\"'`"
-_LINES = files("ragstone.judges.llm").joinpath("refusals.txt").read_text("utf-8").splitlines()
-_REFUSAL = re.compile("|".join(_LINES[1:]), re.IGNORECASE)
+_PHRASES = loads(files("ragstone.judges.llm").joinpath("phrases.toml").read_text("utf-8"))
+REFUSAL, SUMMARY, ANNOUNCEMENT = (
+    re.compile("|".join(_PHRASES[kind]), re.IGNORECASE)
+    for kind in ("refusals", "summaries", "announcements")
+)
 
 
 def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
@@ -44,7 +48,7 @@ def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
 
 
 def is_refusal(text: str) -> bool:
-    return _REFUSAL.search(" ".join(text.replace("’", "'").split())) is not None
+    return REFUSAL.search(" ".join(text.replace("’", "'").split())) is not None
 
 
 @dataclass(frozen=True)
@@ -323,7 +327,10 @@ def _in_place(number: int, item: _Listed, claims: Sequence[str]) -> _Item:
     return _Item(number if is_own else None, written, label, item.reason)
 
 
-_NAMED_LABEL = re.compile(rf"(?<!NOT )(?<!['\"])\b({'|'.join(claim.Label)})\b")
+_NAMED_LABEL = re.compile(
+    rf"\b(?:label|verdict) (?:is|(?:should|must|has to|ought to) be) ({'|'.join(claim.Label)})\b"
+)
+_Reasons = Sequence[tuple[int | None, str | None]]  # the number of each entry, and its reason
 _QUOTE = re.compile(r"""["'“‘„«]([^"“”„«»]{20,}?)["'”’»](?!\w)""")
 _LABELS = {label.value: label for label in claim.Label}
 _PROMPTFOO = {"yes": claim.Label.SUPPORTED, "no": claim.Label.CONTRADICTED}
@@ -349,22 +356,22 @@ def _check_numbers(
 
 
 def _check_reasons(
-    reply: RawReply, reasons: Iterable[tuple[int | None, str | None]], texts: Sequence[str]
+    reply: RawReply, reasons: _Reasons, texts: Sequence[str], contexts: Sequence[str] = ()
 ) -> None:
-    """Refuse entries if more of their reasons quote other texts than their own."""
-    quotes = (
-        (n, " ".join(q.split())) for n, reason in reasons for q in _QUOTE.findall(reason or "")
-    )
-    lines = [" ".join(text.split()) for text in texts]
-    places = [[n, *(i for i, line in enumerate(lines, 1) if quote in line)] for n, quote in quotes]
-    about = [n in found for n, *found in places if found]
-    if 2 * sum(about) < len(about) > 1:
+    """Refuse entries if most of their reasons quote other texts than their own."""
+    lines, known = ([" ".join(each.split()) for each in some] for some in (texts, contexts))
+    wrong = 0
+    for number, reason in reasons:
+        quotes = [" ".join(quote.split()) for quote in _QUOTE.findall(reason or "")]
+        free = [quote for quote in quotes if not any(quote in context for context in known)]
+        places = {n for quote in free for n, line in enumerate(lines, 1) if quote in line}
+        wrong += bool(places) and number not in places
+    if wrong > 1 and 2 * wrong > len(reasons):
         raise reply.malformed("its reasons quote other entries than their numbers")
 
 
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdict, ...]:
     items, expected = _read_verdicts(reply, question.claims), len(question.claims)
-    _check_reasons(reply, [(item.number, item.reason) for item in items], question.claims)
     finders = list(map(QuoteFinder, question.contexts))
     returned: list[PartialVerdict] = []
     for item in items:
@@ -381,10 +388,12 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[claim.Verdi
     if unread := next((item for item in returned if item.verdict is None), None):
         message = f"{quoted(unread.written or '')!r} is not a label"
         raise reply.unusable(Cause.MALFORMED, message, tuple(returned))
+    reasons = [(item.number, item.reason) for item in items]
+    _check_reasons(reply, reasons, question.claims, question.contexts)
     for item in items:
-        named = set(_NAMED_LABEL.findall(item.reason or ""))
-        if item.label and named - {item.label.value} == named != set():
-            raise reply.malformed(f"its reason for {item.label.value} names {min(named)}")
+        named = _NAMED_LABEL.search(item.reason or "")
+        if named and item.label and named[1] != item.label.value:
+            raise reply.malformed(f"its reason for {item.label.value} asks for {named[1]}")
     in_order = sorted(returned, key=lambda item: item.number or 0)
     return tuple(item.verdict for item in in_order if item.verdict)
 
@@ -396,14 +405,13 @@ def find_evidence(
     evidence: list[claim.Evidence] = []
     for quote in quotes if finders else ():
         if words := _text(quote.quote):
-            named = quote.context - 1
-            context, span = find_in(finders, words, named) or (named, None)
+            named = quote.context - 1 if 1 <= quote.context <= len(finders) else 0
+            number, span = find_in(finders, words, named) or (named, None)
             start, end = span or (None, None)
-            if 0 <= context < len(finders):  # else it is in none, and names none
-                found = claim.Evidence(
-                    context=context, start=start, end=end, quote=words, verified=bool(span)
-                )
-                evidence.append(found)
+            found = bool(span)
+            evidence.append(
+                claim.Evidence(context=number, start=start, end=end, quote=words, verified=found)
+            )
     return tuple(evidence)
 
 
@@ -419,7 +427,6 @@ PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing or 
     r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
     r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>|etc"
     r"|(?:and )?(?:[0-9]+ )?more (?:claims?|facts?|statements?)(?: follow)?)\W*)"
-    r"|.*\((?:not )?(?:stated|supported|verified)\)\W*"
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
     re.IGNORECASE,
 )
@@ -430,9 +437,9 @@ def parse_claims(reply: RawReply, source: str) -> tuple[str, ...]:
     listed = statements_in_text(reply.text) if reply.legacy_text else None
     texts = _texts(reply, read_form(reply, _Claims).claims if listed is None else listed, source)
     *others, last = texts or ("",)
-    if others and last[-1].isalnum() and not any(text[-1].isalnum() for text in others):
-        _, found, rest = " ".join(source.split()).partition(last)
-        if found and rest[:2].strip()[:1].isalnum():
+    if others and last[-1].isalnum() and all(text[-1] in ".!?…。" for text in others):
+        _, *rests = " ".join(source.split()).split(last)
+        if rests and all(rest[:2].strip()[:1].isalnum() for rest in rests):
             raise reply.malformed(f"its last claim is cut off: {quoted(last)!r}")
     return texts
 
@@ -468,7 +475,8 @@ def parse_found(reply: RawReply, question: FindAnswer) -> claim.FoundAnswer:
     if not read.found:
         return claim.FoundAnswer(found=False)
     evidence = find_evidence(read.evidence, list(map(QuoteFinder, question.contexts)))
-    if not (answer := _one_line(read.answer)) or PLACEHOLDER.fullmatch(answer) or abstains(answer):
+    quoted_one = any(each.verified for each in evidence)
+    if not (answer := _one_line(read.answer)) or (abstains(answer) and not quoted_one):
         raise reply.malformed("it found an answer, but gives none")
     return claim.FoundAnswer(found=True, answer=answer, evidence=evidence)
 

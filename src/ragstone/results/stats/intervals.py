@@ -318,7 +318,7 @@ def mean_interval(
             if groups
             else _expanded(sums.mean, sums.error, sums.acceleration, _reach(n, level))
         )
-        if finite and min(off_low, off_high) < FEW_OFF_THE_END:
+        if finite and n >= FEW and min(off_low, off_high) < FEW_OFF_THE_END:
             # the few values off one end hardly show how far the mean may be from it
             safe = bounded(distinct, low, high, level)
             ends = (
@@ -334,6 +334,9 @@ def _ends(groups: Clusters, distinct: Distinct, level: float, low: float, high: 
         return bounded(distinct, low, high, level) if finite else student(groups, level)
     ends = bca(groups, level)
     if finite and groups.count < SMALL:
+        reach = 3 * float(np.ptp(distinct.means))  # a value farther away is of another kind
+        low = max(low, float(distinct.means.min()) - reach)
+        high = min(high, float(distinct.means.max()) + reach)
         safe = bounded(distinct, low, high, level, rows=0.5)
         return min(ends[0], safe[0]), max(ends[1], safe[1])
     return ends

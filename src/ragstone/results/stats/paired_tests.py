@@ -193,7 +193,7 @@ def smallest_difference(
 
 @cache
 def _detectable(n: int, alpha: float, power: float) -> float:
-    """Return that difference in units of the spread; it takes 0.1 s, and many metrics share n."""
+    """Return the smallest difference per unit of spread: it takes 0.1 s, and metrics share n."""
     limit = intervals.t_quantile(1 - alpha / 2, n - 1)
     # the distribution of the estimated spread, by Gauss-Legendre quadrature
     freedom = n - 1
