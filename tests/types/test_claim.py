@@ -1,6 +1,8 @@
+import pytest
 from tests.cases import each_case
 
 from ragstone._internal.sentences import QuoteFinder, find_quote
+from ragstone.errors import JudgeError
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 
@@ -9,6 +11,17 @@ from ragstone.types.questions import VerifyClaims
 def test_labels_of_a_users_own_judge_may_have_any_case(label: str) -> None:
     question = VerifyClaims(claims=("x",), contexts=("x",))
     assert question.reply([{"label": label}]).value[0].label is Label.SUPPORTED
+
+
+@each_case(("confidence", "right"), [(0, True), (1, True), (1.2, False), (-0.1, False)])
+def test_a_confidence_is_a_probability(confidence: float, right: bool) -> None:
+    question = VerifyClaims(claims=("x",), contexts=("x",))
+    value = [{"label": "SUPPORTED", "confidence": confidence}]
+    if right:
+        assert question.reply(value).value[0].confidence == confidence
+    else:
+        with pytest.raises(JudgeError):
+            question.reply(value)
 
 
 TEXT = "The  battery lasts\n20 hours – not 25. It’s “big”; THE CASE is red.  "
