@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
 from ragstone._internal.documents import answer_of, opened
-from ragstone._internal.files import read_parts
+from ragstone._internal.files import check_file, read_parts
 from ragstone._internal.text import plain_name
 from ragstone.datasets.columns import FIELD_OF, WEAK_OF, field_of
 from ragstone.datasets.frames import Model
@@ -235,16 +235,15 @@ class File:
     def at(cls, path: Path, *, header_row: int | None = None, rows: str | None = None) -> "File":
         """Return the file at a path, or raise a UsageError if there is none that can be read."""
         try:
-            if path.is_dir():
-                raise UsageError(f"{path} is a folder; name a file in it")
-            if path.is_file():
+            if path.exists():
+                check_file(path)
                 path.open("rb").close()
                 return cls(path.name, path.absolute(), header_row=header_row, rows=rows)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         near = None
         with suppress(OSError, ValueError):
-            near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+            near = nearest(path.name, {each.name for each in path.parent.iterdir()} - {path.name})
         offer = f"; did you mean {near!r}?" if near else ""
         raise UsageError(f"there is no file {path}{offer}")
 
