@@ -1,5 +1,6 @@
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -195,6 +196,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         monkeypatch.setattr(registry, "_packages", {})
         module = package.replace("-", "_")
         sys.modules.pop(module, None)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # same size, same second
         (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
         info = tmp_path / f"{module}-1.2.dist-info"
         info.mkdir(exist_ok=True)
