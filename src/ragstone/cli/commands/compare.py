@@ -42,7 +42,7 @@ from ragstone.store.runs import find_run
         option("-v --verbose", "Print settings, tests, samples and claims too.", is_flag=True),
         options.WORKBOOK,
         options.written("html"),
-        option("--json", "Write the result as JSON.", path="FILE|-"),
+        options.written("json"),
         options.written("rows", "Write scores and differences by row: .jsonl, .csv or .parquet."),
         option("--markdown", "Write the report as Markdown.", path="FILE|-"),
         options.written("latex"),
